@@ -1,0 +1,50 @@
+# make tune   the main job on a small data set, in a fresh environment
+# make test   the tests; HYPERJAX_DATA=folder adds those that need the data sets
+
+PYTHON ?= python3
+PYTEST_FLAGS ?= -q
+VENV := .venv
+BIN := $(VENV)/bin
+PINS := .ci/constraints.txt
+
+ifneq ($(HYPERJAX_DATA),)
+override HYPERJAX_DATA := $(abspath $(HYPERJAX_DATA))
+export HYPERJAX_DATA
+endif
+
+# Through the environment, so that the build back end is pinned as well.
+INSTALL = PIP_CONSTRAINT="$(CURDIR)/$(PINS)" PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
+
+.PHONY: tune test lint types clean
+.NOTPARALLEL:
+
+tune: $(VENV)/tune.stamp
+	$(BIN)/python experiments/quickstart/tune_breast_cancer.py
+
+test: $(VENV)/dev.stamp
+	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+lint: $(VENV)/dev.stamp
+	$(BIN)/ruff check .
+
+types: $(VENV)/dev.stamp
+	$(BIN)/pyright --pythonpath $(BIN)/python
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The sources are installed in place: only a change of the requirements installs again.
+$(VENV)/tune.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
+	@echo "installing hyperjax and scikit-learn into $(VENV) (a minute or two)"
+	$(INSTALL) --editable ".[sklearn]"
+	@touch $@
+
+$(VENV)/dev.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
+	@echo "installing hyperjax and its development tools into $(VENV) (a minute or two)"
+	$(INSTALL) --editable ".[dev]"
+	@touch $@ $(VENV)/tune.stamp
+
+$(VENV)/made.stamp:
+	$(PYTHON) -m venv $(VENV)
+	@touch $@

@@ -1,0 +1,27 @@
+"""hyperjax: hyperparameters of support vector machines by exact gradients, in JAX."""
+
+from . import criteria, domains, folds, kernels, losses, solvers
+from .folds import Folds
+from .problem import Problem
+from .results import Code
+from .solve import Solution, cross_decision, cross_solve, solve
+from .types import static
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Code",
+    "Folds",
+    "Problem",
+    "Solution",
+    "criteria",
+    "cross_decision",
+    "cross_solve",
+    "domains",
+    "folds",
+    "kernels",
+    "losses",
+    "solve",
+    "solvers",
+    "static",
+]

@@ -1,0 +1,1 @@
+"""Validation functions: held-out outputs to a scalar."""

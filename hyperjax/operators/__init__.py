@@ -1,0 +1,24 @@
+"""How the kernel matrix is stored and multiplied, and where (B) is solved."""
+
+from typing import Any
+
+import jax.numpy as jnp
+
+from ..types import Array
+from .base import Operator
+from .bordered import bordered_solve
+from .features import Features
+from .gram import Gram, cross_matmul, partial_jvp
+
+__all__ = ["Features", "Gram", "Operator", "bordered_solve", "build", "cross_matmul", "partial_jvp"]
+
+
+def build(kernel: Any, hp: Any, X: Array, offset: bool = False) -> Operator:
+    """The operator of a kernel on the rows of X: factored when that is smaller, stored whole otherwise.
+
+    `offset` adds 1 to every entry, the kernel of a regularised bias.
+    """
+    phi = kernel.features(hp, X)
+    if phi is None or phi.shape[1] + offset >= phi.shape[0]:
+        return Gram.build(kernel, hp, X, offset)
+    return Features(jnp.concatenate([phi, jnp.ones_like(phi[:, :1])], axis=1) if offset else phi)

@@ -1,0 +1,58 @@
+"""What an operator is: a kernel matrix as it is stored and multiplied."""
+
+import jax
+import jax.numpy as jnp
+
+from ..types import Array, Module
+
+__all__ = ["Operator", "scatter", "where_true"]
+
+
+class Operator(Module):
+    """A symmetric positive semidefinite n x n matrix K.
+
+    `matmul` is differentiable in whatever K was built from; the others serve solvers, which
+    work on constants.  Vectors carry a leading fold axis: (T, n).  A new way of storing K (sparse
+    rows, tiles, shards) is a subclass with these methods; nothing above the operators changes.
+    """
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        raise NotImplementedError
+
+    def matmul(self, v: Array) -> Array:
+        """The rows of v times K: (T, n) -> (T, n)."""
+        raise NotImplementedError
+
+    def rows(self, index: Array) -> Array:
+        """K[index, :], shape (m, n)."""
+        raise NotImplementedError
+
+    def block(self, index: Array) -> Array:
+        """K[index, index], shape (m, m)."""
+        raise NotImplementedError
+
+    def diagonal(self) -> Array:
+        """The diagonal, shape (n,)."""
+        raise NotImplementedError
+
+    def factors(self) -> Array | None:
+        """Phi (n, p) with K = Phi Phi' where K is kept factored, else None."""
+        return None
+
+    def constant(self) -> "Operator":
+        """The same operator cut off from differentiation."""
+        return jax.tree.map(jax.lax.stop_gradient, self)
+
+
+def where_true(mask: Array, size: int) -> Array:
+    """Indices of the first `size` true entries of a vector; missing ones are n, which reads as nothing."""
+    n = mask.shape[0]
+    slot = jnp.where(mask, jnp.cumsum(mask) - 1, size)
+    return jnp.full((size,), n, jnp.int32).at[slot].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
+
+
+def scatter(values: Array, index: Array, n: int) -> Array:
+    """The vector of length n that holds values at index and 0 elsewhere."""
+    return jnp.zeros((n,), values.dtype).at[index].set(values, mode="drop")

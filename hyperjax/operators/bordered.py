@@ -1,0 +1,207 @@
+"""The bordered system (B): the Newton step of the solvers and the derivative of the solution.
+
+Problem
+    Given the slopes P of the proximal map, find dz and db with
+
+        (1 - P_i) ((K dz)_i + db) + t_i P_i dz_i = g_i        sum_i dz_i = total
+
+    (without an unregularised bias: no db and no sum).  P = 1 is a linear piece of the loss: dz is
+    read off.  P = 0 is a kink: the output is tied.  In between h = (1 - P)/(t P) is a curvature.
+
+Symmetric form
+    With c = sqrt(1 - P) and dz = base + c u, where base = g/(tP) on the samples with P >= 1/2 (0 elsewhere),
+
+        [ c K c + tP   c ] [ u  ]   [ g/c where P < 1/2, else 0, less c (K base) ]
+        [ c'           0 ] [ db ] = [ total - sum base                          ]
+
+    which is well scaled for kinks (tP = 0) and for saturated smooth losses (1 - P tiny) alike.
+
+Solved by
+    Woodbury in feature space (K factored, smooth loss), Cholesky on the gathered samples that take part
+    (their number picks one of a few block sizes), or conjugate gradients with K as it is stored.
+    A rank-one shift c c' moves the border's null direction away, a ridge of rounding size followed by
+    iterative refinement gives the least-norm solution when K is singular.
+"""
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.scipy.linalg import cho_solve
+
+from ..types import Array
+from .base import Operator, scatter, where_true
+
+__all__ = ["bordered_solve"]
+
+DIRECT_SIZES = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 2560)
+"""Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
+REFINEMENTS = 3
+
+
+def bordered_solve(
+    op: Operator, P: Array, t: Array, g: Array, total: Array, border: bool, smooth: bool
+) -> tuple[Array, Array]:
+    """dz (T, n) and db (T,) of the system above; linear in (g, total), differentiable in everything.
+
+    `border` says whether the bias is unregularised, `smooth` that P is never 0 (a choice of method only).
+    """
+    gap, e = 1.0 - P, t * P
+    c = jnp.where(gap > 0, jnp.sqrt(jnp.where(gap > 0, gap, 1.0)), 0.0)
+    read_off = P >= 0.5
+    base = jnp.where(read_off, g / jnp.where(read_off, e, 1.0), 0.0)
+    rhs = jnp.where(read_off, 0.0, g / jnp.where(read_off, 1.0, c)) - c * op.matmul(base)
+
+    def symmetric(u: Array) -> Array:
+        return e * u + c * op.matmul(c * u)
+
+    fixed = op.constant(), lax.stop_gradient(c), lax.stop_gradient(e)
+    if not border:
+        zero = jnp.zeros_like(total)
+        u = lax.custom_linear_solve(
+            symmetric, rhs, solve=lambda _, r: _solve(*fixed, r, zero, border, smooth)[0], symmetric=True
+        )
+        return base + c * u, zero
+    u, db = lax.custom_linear_solve(
+        lambda x: (symmetric(x[0]) + c * x[1][:, None], jnp.sum(c * x[0], axis=1)),
+        (rhs, total - jnp.sum(base, axis=1)),
+        solve=lambda _, b: _solve(*fixed, *b, border, smooth),
+        symmetric=True,
+    )
+    return base + c * u, db
+
+
+def _solve(
+    op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool, smooth: bool
+) -> tuple[Array, Array]:
+    """Pick the method by what is stored and by how many samples take part."""
+    phi = op.factors()
+    if phi is not None and smooth:
+        return lax.map(lambda x: _woodbury(phi, *x, border), (c, e, r, total))
+    sizes = [m for m in DIRECT_SIZES if m < op.n] + ([op.n] if op.n <= DIRECT_SIZES[-1] else [])
+    branches = [_direct_branch(op, m, border) for m in sizes]
+    if op.n > DIRECT_SIZES[-1]:
+        branches.append(lambda x: _conjugate_gradients(op, *x, border))
+    most = jnp.max(jnp.sum(c > 0, axis=1))
+    which = jnp.sum(most > jnp.asarray(sizes)) if len(branches) > 1 else 0
+    return lax.switch(which, branches, (c, e, r, total))
+
+
+def _direct_branch(op: Operator, size: int, border: bool):
+    def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
+        c, e, r, total = x
+        index = where_true(c > 0, size)
+
+        def take(v: Array, fill: float) -> Array:
+            return v.at[index].get(mode="fill", fill_value=fill)
+
+        ci = take(c, 0.0)
+        A = ci[:, None] * op.block(index) * ci[None, :] + jnp.diag(take(e, 1.0))
+        u, db = _dense(A, ci, take(r, 0.0), total, border)
+        # a sample with c = 0 is decoupled: its row reads e u = r
+        return scatter(u, index, c.shape[0]) + jnp.where(c > 0, 0.0, r / jnp.where(c > 0, 1.0, e)), db
+
+    return lambda batch: lax.map(fold, batch)
+
+
+def _dense(A: Array, c: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """Least-norm solution of the bordered system with a dense positive semidefinite A."""
+    eye = jnp.eye(A.shape[0], dtype=A.dtype)
+    trace = jnp.trace(A)
+    rho = jnp.where(trace > 0, trace, 1.0) / A.shape[0] if border else jnp.zeros_like(total)
+    shifted = A + rho * c[:, None] * c[None, :]
+    ridge = jnp.finfo(A.dtype).eps * (trace + rho * jnp.sum(c * c))
+    L, _ = lax.while_loop(
+        lambda s: jnp.isnan(s[0][-1, -1]) & (s[1] < trace),
+        lambda s: (jnp.linalg.cholesky(shifted + 100.0 * s[1] * eye), 100.0 * s[1]),
+        (jnp.linalg.cholesky(shifted + ridge * eye), ridge),
+    )
+    along = cho_solve((L, True), c)
+    weight = jnp.sum(c * along)
+
+    def once(r: Array, total: Array) -> tuple[Array, Array]:
+        u = cho_solve((L, True), r + rho * c * total)
+        if not border:
+            return u, jnp.zeros_like(total)
+        db = jnp.where(weight > 0, (jnp.sum(c * u) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)
+        return u - along * db, db
+
+    def refine(_: int, x: tuple[Array, Array]) -> tuple[Array, Array]:
+        u, db = x
+        du, ddb = once(r - A @ u - c * db, (total - jnp.sum(c * u)) if border else total)
+        return u + du, db + ddb
+
+    return lax.fori_loop(0, REFINEMENTS, refine, once(r, total))
+
+
+def _woodbury(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """The system in feature space, for e > 0 throughout: one (p + 1) x (p + 1) Cholesky factor."""
+    h, p = c * c / e, phi.shape[1]
+    weighted = h[:, None] * phi
+    S = weighted.T @ phi + jnp.eye(p, dtype=phi.dtype)
+    if border:
+        side, corner = jnp.sum(weighted, axis=0), jnp.sum(h)
+        corner = jnp.where(corner > 0, corner, 1.0)
+        S = jnp.concatenate([jnp.c_[S, side], jnp.r_[side, corner][None, :]], axis=0)
+    L = jnp.linalg.cholesky(S)
+
+    def once(r: Array, total: Array) -> tuple[Array, Array]:
+        rho = c * r / e
+        rhs = phi.T @ rho
+        if not border:
+            return (r - c * (phi @ cho_solve((L, True), rhs))) / e, jnp.zeros_like(total)
+        w = cho_solve((L, True), jnp.r_[rhs, jnp.sum(rho) - total])
+        return (r - c * (phi @ w[:-1] + w[-1])) / e, w[-1]
+
+    u, db = once(r, total)
+    out = e * u + c * (phi @ (phi.T @ (c * u))) + (c * db if border else 0.0)
+    du, ddb = once(r - out, total - jnp.sum(c * u) if border else total)
+    return u + du, db + ddb
+
+
+def _conjugate_gradients(
+    op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool
+) -> tuple[Array, Array]:
+    """All folds at once with K as it is stored; the border is eliminated by a second right-hand side."""
+    diagonal = op.diagonal()[None, :]
+    rho = (jnp.mean(diagonal) if border else jnp.zeros((), r.dtype)) * jnp.ones_like(total)
+    scale = jnp.where(c > 0, c * c * (diagonal + rho[:, None]), 0.0) + e
+    scale = jnp.where(scale > 0, scale, 1.0)
+
+    def matvec(u: Array) -> Array:
+        folds = u.shape[0] // c.shape[0]
+        cc, ee = jnp.tile(c, (folds, 1)), jnp.tile(e, (folds, 1))
+        shift = jnp.tile(rho, folds)[:, None] * jnp.sum(cc * u, axis=1, keepdims=True)
+        return ee * u + cc * (op.matmul(cc * u) + shift)
+
+    if not border:
+        return _cg(matvec, r, scale), jnp.zeros_like(total)
+    both = _cg(matvec, jnp.concatenate([r + rho[:, None] * c * total[:, None], c]), jnp.tile(scale, (2, 1)))
+    u, along = jnp.split(both, 2)
+    weight = jnp.sum(c * along, axis=1)
+    db = jnp.where(weight > 0, (jnp.sum(c * u, axis=1) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)
+    return u - along * db[:, None], db
+
+
+def _cg(matvec, b: Array, scale: Array) -> Array:
+    """Jacobi-preconditioned conjugate gradients on every row of b, down to rounding or to no progress."""
+    eps = jnp.finfo(b.dtype).eps
+    goal = (50.0 * eps) ** 2 * jnp.sum(b * b / scale, axis=1)
+    limit = 4 * b.shape[1]
+
+    def cond(state: tuple[Array, ...]) -> Array:
+        *_, rz, it = state
+        return jnp.any(rz > goal) & (it < limit)
+
+    def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
+        x, res, d, rz, it = state
+        Ad = matvec(d)
+        curve = jnp.sum(d * Ad, axis=1)
+        go = (rz > goal) & (curve > 0)
+        step = jnp.where(go, rz / jnp.where(go, curve, 1.0), 0.0)[:, None]
+        x, res = x + step * d, res - step * Ad
+        new = jnp.where(go, jnp.sum(res * res / scale, axis=1), 0.0)
+        ratio = jnp.where(go, new / jnp.where(go, rz, 1.0), 0.0)[:, None]
+        return x, res, res / scale + ratio * d, new, it + 1
+
+    start = (jnp.zeros_like(b), b, b / scale, jnp.sum(b * b / scale, axis=1), jnp.zeros((), jnp.int32))
+    return lax.while_loop(cond, body, start)[0]

@@ -1,0 +1,37 @@
+"""K = Phi Phi' kept factored: linear models and explicit feature maps."""
+
+import jax.numpy as jnp
+
+from ..types import Array
+from .base import Operator
+
+__all__ = ["Features"]
+
+
+class Features(Operator):
+    """K = Phi Phi' with Phi (n, p), p small: products cost 2 n p a fold and K is never formed."""
+
+    phi: Array
+
+    @property
+    def n(self) -> int:
+        return self.phi.shape[0]
+
+    def matmul(self, v: Array) -> Array:
+        return (v @ self.phi) @ self.phi.T
+
+    def rows(self, index: Array) -> Array:
+        return self._take(index) @ self.phi.T
+
+    def block(self, index: Array) -> Array:
+        part = self._take(index)
+        return part @ part.T
+
+    def diagonal(self) -> Array:
+        return jnp.sum(self.phi * self.phi, axis=1)
+
+    def factors(self) -> Array:
+        return self.phi
+
+    def _take(self, index: Array) -> Array:
+        return self.phi.at[index].get(mode="fill", fill_value=0.0)

@@ -1,0 +1,113 @@
+"""K stored whole, with its derivative pulled back block by block."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+from jax.custom_derivatives import SymbolicZero
+
+from ..types import Array, static
+from .base import Operator
+
+__all__ = ["Gram", "cross_matmul", "partial_jvp"]
+
+BLOCK_ENTRIES = 1 << 22
+"""Entries of K a streamed product builds at a time (16 MB in float32)."""
+
+
+def partial_jvp(f: Any, tree: Any, tangent: Any) -> Any:
+    """The derivative of f(tree) along a tangent whose leaves may be symbolic zeros.
+
+    Only the leaves that move are differentiated, so constants cost nothing.  None: f stands still.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    moves = jax.tree.leaves(tangent, is_leaf=lambda t: isinstance(t, SymbolicZero))
+    live = [i for i, t in enumerate(moves) if not isinstance(t, SymbolicZero) and t.dtype != jax.dtypes.float0]
+    if not live:
+        return None
+
+    def of_live(values: list[Any]) -> Any:
+        merged = list(leaves)
+        for i, value in zip(live, values, strict=True):
+            merged[i] = value
+        return f(jax.tree.unflatten(structure, merged))
+
+    return jax.jvp(of_live, ([leaves[i] for i in live],), ([moves[i] for i in live],))[1]
+
+
+def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Array:
+    """v K(X, X_new) for v (T, n), without holding more than one block of rows of K(X_new, X).
+
+    Every block is rebuilt when it is differentiated, so reverse mode stores none of them.
+    """
+
+    @jax.checkpoint
+    def one(rows: Array) -> Array:
+        return v @ kernel.cross(hp, rows, X).T
+
+    m, size = X_new.shape[0], max(1, BLOCK_ENTRIES // max(1, X.shape[0]))
+    if m <= size:
+        return one(X_new)
+    blocks = -(-m // size)
+    padded = jnp.pad(X_new, ((0, blocks * size - m), (0, 0)))
+    out = lax.map(one, padded.reshape(blocks, size, X_new.shape[1]))
+    return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :m]
+
+
+@jax.custom_jvp
+def _product(K: Array, source: Any, v: Array) -> Array:
+    """v K, where K is the stored value of the kernel matrix of `source` = (kernel, hp, X)."""
+    return v @ K
+
+
+def _product_jvp(primals: Any, tangents: Any) -> Any:
+    K, source, v = primals
+    _, dsource, dv = tangents
+    out = _product(K, source, v)
+    change = partial_jvp(lambda src: cross_matmul(src[0], src[1], src[2], src[2], v), source, dsource)
+    if not isinstance(dv, SymbolicZero):
+        along = _product(K, source, dv)
+        change = along if change is None else change + along
+    return out, jnp.zeros_like(out) if change is None else change
+
+
+_product.defjvp(_product_jvp, symbolic_zeros=True)
+
+
+class Gram(Operator):
+    """K (n, n) stored whole.
+
+    Derivative: K itself is a constant; a product v K moves with v through K and with (hp, X)
+    through rows of K rebuilt block by block.  In reverse mode the cotangent of K is a sum of T
+    outer products that each block receives its share of, so no n x n cotangent exists.
+    """
+
+    K: Array
+    kernel: Any
+    hp: Any
+    X: Array
+    offset: bool = static(default=False)
+    """True: the matrix is K + 1, the kernel of a regularised bias (and `K` holds that sum)."""
+
+    @classmethod
+    def build(cls, kernel: Any, hp: Any, X: Array, offset: bool) -> "Gram":
+        """Evaluate the kernel on all pairs of rows, once."""
+        K = kernel.cross(*lax.stop_gradient((hp, X, X)))
+        return cls(K + 1.0 if offset else K, kernel, hp, X, offset)
+
+    @property
+    def n(self) -> int:
+        return self.X.shape[0]
+
+    def matmul(self, v: Array) -> Array:
+        return _product(self.K, (self.kernel, self.hp, self.X), v)
+
+    def rows(self, index: Array) -> Array:
+        return self.K.at[index].get(mode="fill", fill_value=0.0)
+
+    def block(self, index: Array) -> Array:
+        return self.K.at[index[:, None], index[None, :]].get(mode="fill", fill_value=0.0)
+
+    def diagonal(self) -> Array:
+        return jnp.diagonal(self.K)

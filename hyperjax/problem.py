@@ -1,0 +1,153 @@
+"""The inner problem, and the only statement of its optimality in the library.  Read this file first.
+
+Problem
+    minimise over f, b    1/2 |f|^2_K + sum_i s_i phi(f(x_i) + b, y_i; hp),     f = sum_j z_j k(., x_j)
+
+Optimality
+    -z_i in s_i d phi(o_i) with outputs o = K z + b, and sum_i z_i = 0 where b is unregularised; or, for any t_i > 0,
+
+        o_i = prox_{t_i s_i phi}(o_i - t_i z_i),     o = K z + b                                        (F)
+
+Bias
+    True: unregularised.  False: none.  "regularised": K + 1 takes the place of K, and b = sum z is read off.
+"""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from . import operators
+from . import prox as automatic
+from .kernels.base import Kernel, as_kernel
+from .kernels.rbf import RBF
+from .losses.base import Loss
+from .losses.hinge import Hinge
+from .types import Array, Hyperparameters, Module, static
+
+__all__ = ["Inner", "Problem"]
+
+
+class Problem(Module):
+    """What is solved: a loss, a kernel and a kind of bias.
+
+    `loss` is a `hyperjax.losses.Loss`, `kernel` a `hyperjax.kernels.Kernel` or a bare callable k(x, z),
+    `bias` one of True (unregularised), False, "regularised" (a constant feature, LIBLINEAR's default).
+    """
+
+    loss: Loss = dataclasses.field(default_factory=Hinge)
+    kernel: Any = dataclasses.field(default_factory=RBF)
+    bias: bool | str = static(default=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kernel", as_kernel(self.kernel))
+
+    def init(self, X: Any, y: Any) -> Hyperparameters:
+        """Start values: a tree of plain arrays {"loss": {..}, "kernel": {..}} in the float type of X."""
+        X, y = jnp.asarray(X), jnp.asarray(y)
+        dtype = X.dtype if jnp.issubdtype(X.dtype, jnp.floating) else jnp.result_type(float)
+        X, y = X.astype(dtype), y.astype(dtype)
+        values = {"loss": self.loss.init(X, y), "kernel": self.kernel.init(X, y)}
+        return jax.tree.map(lambda v: jnp.asarray(v, dtype), values)
+
+    def domains(self, hp: Hyperparameters) -> Any:
+        """The domain of every hyperparameter, a tree like `hp`."""
+        return {"loss": self.loss.domain_tree(hp["loss"]), "kernel": self.kernel.domain_tree(hp["kernel"])}
+
+    @staticmethod
+    def from_sklearn(estimator: Any) -> "Problem":
+        """The problem a scikit-learn SVC, LinearSVC, SVR, LinearSVR or LogisticRegression solves.
+
+        Its `init` gives the estimator's own hyperparameter values.
+        """
+        from .interop import problem_of
+
+        return problem_of(estimator)
+
+    def inner(self, hp: Hyperparameters, X: Array, y: Array, s: Array) -> "Inner":
+        """The batch of inner problems with weights s (T, n); the kernel matrix is built here, once."""
+        loss, loss_hp = self.loss.expand(hp["loss"])
+        op = operators.build(self.kernel, hp["kernel"], X, offset=self.bias == "regularised")
+        return Inner(loss, loss_hp, op, y, s, self.bias is True)
+
+
+class Inner(Module):
+    """T inner problems that share their rows: everything (F) is a function of, and (F) itself.
+
+    Arrays carry a leading fold axis: s, z, o are (T, n), b is (T,).  s_i = 0 takes sample i out.
+    """
+
+    loss: Loss
+    hp: Hyperparameters
+    op: operators.Operator
+    y: Array
+    s: Array
+    border: bool = static()
+    """Whether sum z = 0 is part of the problem (an unregularised bias)."""
+
+    def over_folds(self, f: Any, *batched: Array) -> Any:
+        """f applied fold by fold to (T, n) arrays: losses see vectors (n,)."""
+        return jax.vmap(f)(*batched)
+
+    @property
+    def smooth(self) -> bool:
+        """Whether phi is differentiable in o."""
+        smooth = self.loss.smooth
+        return not automatic.has_kinks(self.loss) if smooth is None else smooth
+
+    def scale(self) -> Array:
+        """s_i c_i (T, n), c the loss's slope scale; c_i where the sample is out."""
+        c = self.loss.scale(self.y, self.hp)
+        return jnp.where(self.s > 0, self.s, 1.0) * c[None, :]
+
+    def steps(self) -> Array:
+        """t_i = 1 / (s_i c_i): puts (F) in units of outputs.  A constant: the solution does not depend on t."""
+        return lax.stop_gradient(1.0 / self.scale())
+
+    def phi(self, o: Array) -> Array:
+        """s_i phi(o_i)."""
+        return self.s * self.over_folds(lambda o: self.loss.phi(o, self.y, self.hp), o)
+
+    def slope(self, o: Array) -> Array:
+        """s_i phi'(o_i)."""
+        return self.s * self.over_folds(lambda o: automatic.slope(self.loss, o, self.y, self.hp), o)
+
+    def curvature(self, o: Array) -> Array:
+        """s_i phi''(o_i)."""
+        return self.s * self.over_folds(lambda o: automatic.curvature(self.loss, o, self.y, self.hp), o)
+
+    def prox(self, v: Array, t: Array) -> Array:
+        """prox_{t_i s_i phi}(v_i)."""
+        return self.over_folds(lambda v, ts: self.loss.prox(v, self.y, ts, self.hp), v, t * self.s)
+
+    def interval(self, z: Array) -> tuple[Array, Array]:
+        """The outputs at which z_i is optimal: -z_i in s_i d phi(o) on [lo_i, hi_i]."""
+        return self.over_folds(lambda z, s: self.loss.interval(z, self.y, s, self.hp), z, self.s)
+
+    def residual(self, z: Array, o: Array, t: Array) -> Array:
+        """(F), coordinate by coordinate; zero exactly at the solution."""
+        return o - self.prox(o - t * z, t)
+
+    def faces(self, z: Array, o: Array, t: Array) -> Array:
+        """P (T, n), the slope of the prox: 0 at a kink (free), 1 on a linear piece (bounded, inactive)."""
+        v = o - t * z
+        return jax.jvp(lambda v: self.prox(v, t), (v,), (jnp.ones_like(v),))[1]
+
+    def outputs(self, z: Array, b: Array) -> Array:
+        """o = K z + b."""
+        return self.op.matmul(z) + b[:, None]
+
+    def bias_interval(self, z: Array, f: Array) -> tuple[Array, Array]:
+        """The biases [lo, hi] (T,) at which z is optimal, given f = K z."""
+        low, high = self.interval(z)
+        return jnp.max(low - f, axis=1), jnp.min(high - f, axis=1)
+
+
+def middle(lo: Array, hi: Array) -> Array:
+    """The midpoint of [lo, hi]; the finite end of a half line; 0 for the whole line."""
+    known_lo, known_hi = jnp.isfinite(lo), jnp.isfinite(hi)
+    lo = jnp.where(known_lo, lo, jnp.where(known_hi, hi, 0.0))
+    hi = jnp.where(known_hi, hi, lo)
+    return 0.5 * (lo + hi)

@@ -1,0 +1,206 @@
+"""Solver and rule together: from hyperparameters to a differentiable Solution."""
+
+import dataclasses
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from . import checks
+from .faces import certificate, settle_bias
+from .folds import Folds, as_folds
+from .implicit import attach
+from .operators import cross_matmul
+from .problem import Problem
+from .results import Code
+from .solvers.loop import Solver, pick
+from .types import Array, Hyperparameters, Module
+
+__all__ = ["Solution", "cross_decision", "cross_solve", "solve"]
+
+
+class Solution(Module):
+    """Coefficients, bias and outputs of one or several folds, with the certificate that they solve the problem.
+
+    z (n,), b () and the rest scalars; with weights (T, n) a leading T on all.  z, b, `outputs` and `decision` are
+    differentiable in hyperparameters, X, y and weights; the certificate is not.
+    """
+
+    problem: Problem
+    hp: Hyperparameters
+    X: Array
+    z: Array
+    b: Array
+    outputs: Array
+    """o = K z + b on the training rows, removed ones included."""
+    kkt: Array
+    """Violation of (F) in output units, the quantity `tol` bounds."""
+    gap: Array
+    """Duality gap relative to the primal value."""
+    code: Array
+    """One hyperjax.Code a fold."""
+    iterations: Array
+    n_free: Array
+    """Samples on a curved piece or a kink of their loss."""
+    degenerate: Array
+    """Samples on a kink without slack, where the derivative is one-sided."""
+    distance: Array
+    """How far the nearest sample is from changing its piece, in output units."""
+
+    @property
+    def converged(self) -> Array:
+        """code == OK."""
+        return self.code == Code.OK
+
+    def decision(self, X_new: Any) -> Array:
+        """Outputs at new rows, (m,) or (T, m); differentiable, in blocks of rows.
+
+        With a Precomputed kernel X_new holds the kernel values between new and training rows, (m, n).
+        """
+        X_new = checks.new_rows(self.problem, X_new, self.X)
+        z, b = jnp.atleast_2d(self.z), jnp.atleast_1d(self.b)
+        out = _decision(self.problem, self.hp, self.X, z, b, X_new)
+        return out if self.z.ndim == 2 else out[0]
+
+    def held_out(self, folds: Folds) -> Array:
+        """Outputs (n,) of every sample by the fold that tests it; (R, n) for R > 1 repeats.
+
+        Rows that no fold tests hold 0.  A fold that failed (see `raise_if_failed`) makes its outputs NaN.
+        """
+        folds = as_folds(folds, None, self.outputs.shape[-1])
+        failed = _failed(self.code)[:, None]
+        own = jnp.where(folds.test > 0, jnp.where(failed, jnp.nan, self.outputs), 0.0)
+        if folds.repeats == 1:
+            return jnp.sum(own, axis=0)
+        return jnp.sum(own.reshape(folds.repeats, -1, own.shape[1]), axis=1)
+
+    def raise_if_failed(self) -> "Solution":
+        """Itself, or a RuntimeError that names the folds whose solution must not be used."""
+        codes, kkt = np.atleast_1d(np.asarray(self.code)), np.atleast_1d(np.asarray(self.kkt))
+        bad = [(t, Code(int(c)), k) for t, (c, k) in enumerate(zip(codes, kkt, strict=True)) if Code(int(c)).failed]
+        if bad:
+            lines = "; ".join(f"fold {t}: {c.name} (kkt {k:.1e})" for t, c, k in bad)
+            raise RuntimeError(f"{len(bad)} of {len(codes)} solves failed: {lines}. {checks.remedy(bad[0][1])}")
+        return self
+
+    def save(self, path: Any) -> None:
+        """Write an npz file with a JSON header, support vectors only."""
+        from .storage import save
+
+        save(self, path)
+
+    @staticmethod
+    def load(path: Any, problem: Problem | None = None) -> "Solution":
+        """Read what `save` wrote; `problem` is needed for losses and kernels defined outside the library."""
+        from .storage import load
+
+        return load(path, problem)
+
+
+def solve(
+    problem: Problem,
+    hp: Hyperparameters,
+    X: Any,
+    y: Any,
+    weights: Any = None,
+    init: Any = None,
+    solver: Solver | None = None,
+    tol: Any = None,
+) -> Solution:
+    """Solve the inner problem at the hyperparameters hp.
+
+    weights (n,) scale the samples' losses (0 removes one); (T, n) solves T problems at once.  `init` is a Solution
+    or a pair (z, b) to start from, `solver` one of hyperjax.solvers (None picks by the loss), `tol` bounds `kkt`
+    (default 1e-8 in float64, 1e-3 in float32).  Concrete arguments are checked; traced ones give codes instead.
+    """
+    X, y, hp, weights = checks.inputs(problem, hp, X, y, weights)
+    s = jnp.ones_like(y) if weights is None else weights
+    single = s.ndim == 1
+    start = _start(init)
+    tol = checks.tolerance(tol, X.dtype)
+    parts = _solve(problem, hp, X, y, s[None, :] if single else s, start, solver, tol)
+    return Solution(problem, hp, X, **(jax.tree.map(lambda v: v[0], parts) if single else parts))
+
+
+def cross_solve(
+    problem: Problem,
+    hp: Hyperparameters,
+    X: Any,
+    y: Any,
+    folds: Any,
+    weights: Any = None,
+    init: Any = None,
+    solver: Solver | None = None,
+    tol: Any = None,
+) -> Solution:
+    """Solve all folds together; the Solution has a leading fold axis.
+
+    `folds` is a Folds, a bare (T, n) array of training weights, or a number of folds; `weights` (n,) multiply the
+    folds' training weights.
+    """
+    folds = as_folds(folds, y, checks.n_rows(X))
+    X, y, hp, weights = checks.inputs(problem, hp, X, y, weights, folds=folds)
+    train = folds.train.astype(X.dtype)
+    s = train if weights is None else train * weights[None, :]
+    tol = checks.tolerance(tol, X.dtype)
+    return Solution(problem, hp, X, **_solve(problem, hp, X, y, s, _start(init), solver, tol))
+
+
+def cross_decision(
+    problem: Problem,
+    hp: Hyperparameters,
+    X: Any,
+    y: Any,
+    folds: Any,
+    weights: Any = None,
+    init: Any = None,
+    solver: Solver | None = None,
+    tol: Any = None,
+) -> Array:
+    """The held-out outputs (n,) of a cross-validation, (R, n) with R repeats: cross_solve(...).held_out(folds)."""
+    folds = as_folds(folds, y, checks.n_rows(X))
+    return cross_solve(problem, hp, X, y, folds, weights, init, solver, tol).held_out(folds)
+
+
+@jax.jit
+def _solve(
+    problem: Problem, hp: Hyperparameters, X: Array, y: Array, s: Array, init: Any, solver: Solver | None, tol: Array
+) -> dict[str, Array]:
+    """The whole of a solve under one jit: search on constants, certificate, then the derivative attached."""
+    inner = problem.inner(hp, X, y, s)
+    fixed, tol = lax.stop_gradient((inner, tol))
+    method = pick(fixed) if solver is None else solver
+    objection = method.supports(fixed)
+    if objection is not None:
+        raise ValueError(f"solver={type(method).__name__} does not fit: {objection}; solver=None picks one that does")
+    (z, b), stats = method.solve(fixed, lax.stop_gradient(init), tol)
+    b, o, chosen = settle_bias(fixed, z, b)
+    facts = certificate(fixed, z, b, o, chosen, tol)
+    z, b, o = attach(*lax.stop_gradient((z, b, o)), inner)
+    if problem.bias == "regularised":
+        b = jnp.sum(z, axis=1)
+    return {"z": z, "b": b, "outputs": o, "iterations": stats["iterations"], **lax.stop_gradient(facts)}
+
+
+@jax.jit
+def _decision(problem: Problem, hp: Hyperparameters, X: Array, z: Array, b: Array, X_new: Array) -> Array:
+    return cross_matmul(problem.kernel, hp["kernel"], X_new, X, z) + b[:, None]
+
+
+def _start(init: Any) -> Any:
+    """(z, b) of a warm start: the solver's own b, which is 0 where the bias is part of the kernel."""
+    if init is None:
+        return None
+    z, b = (init.z, init.b) if isinstance(init, Solution) else init
+    return jnp.atleast_2d(z), jnp.atleast_1d(b)
+
+
+def _failed(code: Array) -> Array:
+    return jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))
+
+
+def replace_arrays(solution: Solution, **changes: Any) -> Solution:
+    """A copy of a solution with some fields changed."""
+    return dataclasses.replace(solution, **changes)

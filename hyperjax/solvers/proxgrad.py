@@ -1,0 +1,2 @@
+"""placeholder"""
+from .newton import Newton as ProxGrad

@@ -1,0 +1,44 @@
+"""Shared vocabulary: array aliases and `Module`, the base of every plug-in.
+
+A `Module` subclass is a frozen dataclass and a pytree at once.  Annotated class attributes
+are its fields; a field declared with `static(...)` belongs to the structure (it must be
+hashable), every other field is a leaf or a subtree.  Nothing else is needed to pass an
+instance through jit, vmap or grad.
+"""
+
+import dataclasses
+from typing import Any, dataclass_transform
+
+import jax
+from jaxtyping import Array, ArrayLike, Float, PyTree
+
+__all__ = ["Array", "ArrayLike", "Float", "Hyperparameters", "Module", "PyTree", "static"]
+
+Hyperparameters = dict[str, Any]
+
+
+def static(**kwargs: Any) -> Any:
+    """A dataclass field that is part of the pytree's structure instead of a leaf."""
+    return dataclasses.field(metadata={"static": True}, **kwargs)
+
+
+@dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(static, dataclasses.field))
+class Module:
+    """Base of losses, kernels, operators, solvers and criteria: a frozen dataclass pytree."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "__init__" in cls.__dict__:
+            raise TypeError(
+                f"{cls.__name__} defines __init__: declare its arrays as annotated class attributes "
+                "(`width: float = 1.0`) and its switches with `hyperjax.static(default=...)` instead"
+            )
+        dataclasses.dataclass(frozen=True, eq=False)(cls)
+        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # the decorator above made it one
+        meta = [f.name for f in fields if f.metadata.get("static", False)]
+        data = [f.name for f in fields if not f.metadata.get("static", False)]
+        jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=meta)
+
+    def replace(self, **changes: Any):
+        """A copy with some fields changed."""
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]

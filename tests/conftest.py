@@ -1,0 +1,26 @@
+"""The strict setting every test runs in: 64-bit floats, no silent promotion, no silent broadcasting."""
+
+import os
+
+import jax
+
+FLOAT32 = os.environ.get("HYPERJAX_TEST_FLOAT32") == "1"
+
+# Before anything else imports hyperjax or makes an array.
+jax.config.update("jax_enable_x64", not FLOAT32)
+jax.config.update("jax_numpy_dtype_promotion", "strict")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    """The legacy numpy state is the same for every test; tests that draw should take `rng`."""
+    np.random.seed(0)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
