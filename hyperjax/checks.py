@@ -4,6 +4,7 @@ Every message names the argument, says what was found and what to do.  Traced ar
 becomes a code of the solution.
 """
 
+import contextlib
 from typing import Any
 
 import jax
@@ -68,7 +69,8 @@ def array(name: str, value: Any, dtype: Any = None) -> Array:
         raise ValueError(f"{name} holds {what}: convert it to real numbers first")
     if dtype is None:
         dtype = kind if kind in (np.dtype("float32"), np.dtype("float64")) else np.dtype(float)
-    return jnp.asarray(value, jax.dtypes.canonicalize_dtype(dtype))
+    with contextlib.nullcontext() if isinstance(value, jax.core.Tracer) else jax.ensure_compile_time_eval():
+        return jnp.asarray(value, jax.dtypes.canonicalize_dtype(dtype))
 
 
 def concrete(*trees: Any) -> bool:
@@ -124,15 +126,7 @@ def _values(problem: Problem, hp: Hyperparameters, X: Array, y: Array, weights: 
         for name, leaf in (("X", X), ("y", y), ("weights", weights))
         if leaf is not None and concrete(leaf)
     }
-    for name, ok in jax.device_get(_all_finite(known)).items():
-        if not ok:
-            bad = np.argwhere(~np.isfinite(np.asarray(known[name])))
-            at = tuple(int(i) for i in bad[0])
-            value = np.asarray(known[name])[at]
-            raise ValueError(
-                f"{name} holds {len(bad)} NaN or infinite value(s), the first {value} at {at}: "
-                "remove or impute them first"
-            )
+    _finite(known)
     if "weights" in known:
         w = np.asarray(weights)
         if (w < 0).any():
@@ -148,6 +142,22 @@ def _values(problem: Problem, hp: Hyperparameters, X: Array, y: Array, weights: 
             _complain("kernel", problem.kernel.problem_with(np.asarray(X), host["kernel"]))
         if "y" in known:
             _complain("loss", problem.loss.problem_with(np.asarray(y), host["loss"]))
+
+
+def _finite(arrays: dict[str, Array]) -> None:
+    """Refuse NaN and infinity in concrete arrays."""
+    arrays = {name: a for name, a in arrays.items() if concrete(a)}
+    with jax.ensure_compile_time_eval():
+        verdict = jax.device_get(_all_finite(arrays))
+    for name, ok in verdict.items():
+        if not ok:
+            host = np.asarray(arrays[name])
+            bad = np.argwhere(~np.isfinite(host))
+            at = tuple(int(i) for i in bad[0])
+            raise ValueError(
+                f"{name} holds {len(bad)} NaN or infinite value(s), the first {host[at]} at {at}: "
+                "remove or impute them first"
+            )
 
 
 @jax.jit
@@ -189,8 +199,7 @@ def new_rows(problem: Problem, X_new: Any, X: Array) -> Array:
         raise ValueError(
             f"X_new has shape {X_new.shape}: it must be two-dimensional with {X.shape[1]} columns, as in training"
         )
-    if concrete(X_new) and not bool(_all_finite({"X_new": X_new})["X_new"]):
-        raise ValueError("X_new holds NaN or infinite values: remove or impute them first")
+    _finite({"X_new": X_new})
     return X_new
 
 

@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.core import Tracer
 
 from .types import Array, Hyperparameters
 
@@ -103,7 +104,7 @@ def _by_newton(loss: Any, v: Array, y: Array, ts: Array, hp: Hyperparameters) ->
         new = jnp.where(good, p + move, middle(lo, hi))
         size = jnp.abs(new - p)
         noise = 2.0 * eps * (jnp.abs(p) + jnp.abs(v) + ts * jnp.abs(d))
-        settled = (jnp.abs(g) <= noise) | (size <= 2.0 * eps * jnp.abs(new))
+        settled = (jnp.isfinite(g) & (jnp.abs(g) <= noise)) | (size <= 2.0 * eps * jnp.abs(new))
         p = jnp.where(done | (settled & ~good), p, new)
         return p, lo, hi, size, done | settled, count + 1
 
@@ -185,7 +186,7 @@ def has_kinks(loss: Any) -> bool:
     A jump keeps its size when the spacing shrinks, the growth of a smooth slope does not.  True, which
     only costs speed, where the loss cannot be probed.
     """
-    if any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(loss)):
+    if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(loss)):
         return True
     try:
         with jax.ensure_compile_time_eval():

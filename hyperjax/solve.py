@@ -118,8 +118,8 @@ def solve(
     X, y, hp, weights = checks.inputs(problem, hp, X, y, weights)
     s = jnp.ones_like(y) if weights is None else weights
     single = s.ndim == 1
-    start = _start(init)
     tol = checks.tolerance(tol, X.dtype)
+    start = _start(problem, hp, y, init)
     parts = _solve(problem, hp, X, y, s[None, :] if single else s, start, solver, tol)
     return Solution(problem, hp, X, **(jax.tree.map(lambda v: v[0], parts) if single else parts))
 
@@ -145,7 +145,7 @@ def cross_solve(
     train = folds.train.astype(X.dtype)
     s = train if weights is None else train * weights[None, :]
     tol = checks.tolerance(tol, X.dtype)
-    return Solution(problem, hp, X, **_solve(problem, hp, X, y, s, _start(init), solver, tol))
+    return Solution(problem, hp, X, **_solve(problem, hp, X, y, s, _start(problem, hp, y, init), solver, tol))
 
 
 def cross_decision(
@@ -169,6 +169,8 @@ def _solve(
     problem: Problem, hp: Hyperparameters, X: Array, y: Array, s: Array, init: Any, solver: Solver | None, tol: Array
 ) -> dict[str, Array]:
     """The whole of a solve under one jit: search on constants, certificate, then the derivative attached."""
+    # data a caller's jit has closed over would otherwise be folded, kernel matrix and all, while compiling
+    X, y, s = lax.optimization_barrier((X, y, s))
     inner = problem.inner(hp, X, y, s)
     fixed, tol = lax.stop_gradient((inner, tol))
     method = pick(fixed) if solver is None else solver
@@ -186,15 +188,20 @@ def _solve(
 
 @jax.jit
 def _decision(problem: Problem, hp: Hyperparameters, X: Array, z: Array, b: Array, X_new: Array) -> Array:
+    X, X_new = lax.optimization_barrier((X, X_new))
     return cross_matmul(problem.kernel, hp["kernel"], X_new, X, z) + b[:, None]
 
 
-def _start(init: Any) -> Any:
-    """(z, b) of a warm start: the solver's own b, which is 0 where the bias is part of the kernel."""
+def _start(problem: Problem, hp: Hyperparameters, y: Array, init: Any) -> Any:
+    """(z, b) of a warm start; the coefficients of a Solution grow with the loss's slope scale since then."""
     if init is None:
         return None
-    z, b = (init.z, init.b) if isinstance(init, Solution) else init
-    return jnp.atleast_2d(z), jnp.atleast_1d(b)
+    if not isinstance(init, Solution):
+        z, b = init
+        return lax.stop_gradient((jnp.atleast_2d(z), jnp.atleast_1d(b)))
+    then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (init.hp["loss"], hp["loss"])))
+    z = jnp.atleast_2d(init.z) * (now / then)[None, :]
+    return lax.stop_gradient((z, jnp.atleast_1d(init.b)))
 
 
 def _failed(code: Array) -> Array:

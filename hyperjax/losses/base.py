@@ -75,10 +75,12 @@ class Loss(Module):
 
     def domain_tree(self, hp: Hyperparameters) -> dict[str, Any]:
         """The domain of every hyperparameter, a tree of the same shape as hp."""
-        return {
-            name: jax.tree.map(lambda _, domain=self.domains.get(name, Positive()): domain, value)
-            for name, value in hp.items()
-        }
+
+        def fill(name: str, value: Any) -> Any:
+            domain = self.domains.get(name, Positive())
+            return jax.tree.map(lambda _: domain, value)
+
+        return {name: fill(name, value) for name, value in hp.items()}
 
     def problem_with(self, y: np.ndarray, hp: dict[str, Any]) -> str | None:
         """Anything else wrong with labels and hyperparameters, in words (called on the host)."""

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..types import Array, static
+from ..types import ArrayLike, static
 from .squared_epsilon_insensitive import SquaredEpsilonInsensitive
 from .weighted_hinge import WeightedHinge
 from .wrapped import Wrapped
@@ -25,7 +25,7 @@ class Grouped(Wrapped):
     Source:      Moore, Bergeron & Bennett, Model selection for primal SVM: multiSVR, a pair (C_g, eps_g) a group.
     """
 
-    groups: Array
+    groups: ArrayLike
     n_groups: int | None = static(default=None)
 
     def __post_init__(self) -> None:

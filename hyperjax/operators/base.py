@@ -25,12 +25,12 @@ class Operator(Module):
         """The rows of v times K: (T, n) -> (T, n)."""
         raise NotImplementedError
 
-    def rows(self, index: Array) -> Array:
-        """K[index, :], shape (m, n)."""
+    def whole(self) -> Array:
+        """K itself, (n, n)."""
         raise NotImplementedError
 
     def block(self, index: Array) -> Array:
-        """K[index, index], shape (m, m)."""
+        """K[index, index], shape (m, m); an index past the end may read anything."""
         raise NotImplementedError
 
     def diagonal(self) -> Array:

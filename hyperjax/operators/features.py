@@ -20,11 +20,11 @@ class Features(Operator):
     def matmul(self, v: Array) -> Array:
         return (v @ self.phi) @ self.phi.T
 
-    def rows(self, index: Array) -> Array:
-        return self._take(index) @ self.phi.T
+    def whole(self) -> Array:
+        return self.phi @ self.phi.T
 
     def block(self, index: Array) -> Array:
-        part = self._take(index)
+        part = jnp.take(self.phi, index, axis=0, mode="clip")
         return part @ part.T
 
     def diagonal(self) -> Array:
@@ -32,6 +32,3 @@ class Features(Operator):
 
     def factors(self) -> Array:
         return self.phi
-
-    def _take(self, index: Array) -> Array:
-        return self.phi.at[index].get(mode="fill", fill_value=0.0)

@@ -25,29 +25,28 @@ class Box(Module):
 
 
 class Decomposition(Solver):
-    """A feasible dual method for losses made of straight pieces, every fold at once.
+    """A feasible dual method for losses made of straight pieces.
 
     Problem
         The dual of one sample is piecewise linear in z_i with domain [-s sup phi', -s inf phi'] and one breakpoint a
         slope of phi.  Around the current point each z_i keeps to one piece, a box with an output as its target, and
         the problem is  min 1/2 z'Kz - target'z  over boxes (and sum z = 0).
     Iteration
-        The coordinates with the largest violations, shared by the folds, are gathered and optimised by second-order
-        SMO; one product with their rows of K brings all outputs up to date.  When that slows down, (B) on the samples
-        the sign of the gradient leaves free gives a face Newton direction, projected to boxes and plane for several
-        lengths, with the exact best point of each segment: never an increase.
+        Second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
+        is factored or n is large), then one product with K brings the outputs up to date.  Where that ends far from
+        `tol`, (B) on the samples the sign of the gradient leaves free gives a face Newton direction, projected to
+        boxes and plane for several lengths, with the exact best point of each segment: never an increase.
     Stops when
         the largest violating pair (or coordinate, without border) is within tol: then kkt <= tol.
     Cost per step
-        a q x q gather, the inner steps on q coordinates, a (T, q) x (q, n) product; with Newton a bordered solve and
-        one product of 6 T rows with K.
+        O(q) a SMO step on q samples, O(T n^2) for the product; with Newton a bordered solve and a product of 5 T rows.
     Guarantee
         Monotone and feasible: the bias cannot run away.  SMO alone converges; Newton only accelerates it.
     """
 
     max_steps: int = static(default=300)
     working_set: int = static(default=0)
-    """Coordinates of a pass; 0 chooses by n."""
+    """Samples of an SMO pass; 0 chooses: all of them up to 16,384 with K stored, else 1,024."""
 
     def supports(self, inner: Inner) -> str | None:
         """Piecewise linear losses, every operator, every bias."""
@@ -58,28 +57,22 @@ class Decomposition(Solver):
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` made feasible (or zeros); see the class."""
         n = inner.op.n
-        size = min(n, self.working_set or max(512, min(2048, n // 4)))
+        stored = inner.op.factors() is None
+        size = min(n, self.working_set or (n if n <= (16384 if stored else 2048) else 1024))
         levels = _levels(inner)
         z, _ = start_point(inner, init)
         z = _project(z, levels[0], levels[-1], inner.border)
-        f = inner.op.matmul(z)
 
         def step(state: Any, active: Array):
-            z, f, previous, it = state
-            b, worst, score = _violations(inner, z, f)
-            box = _boxes(inner, levels, z, f + b[:, None])
-            busy = active & (worst > tol)
-            z1, f1 = _smo_pass(inner, box, z, f, score, worst, busy, tol, size)
-            slow = jnp.any(busy & (worst > 0.3 * previous)) & (it >= 2)
-            b1, worst1, _ = lax.cond(slow, lambda: _violations(inner, z1, f1), lambda: (b, worst, score))
-            z2, f2 = lax.cond(
-                slow, lambda: _face_newton(inner, levels, z1, f1, b1, worst1, active & (worst1 > tol)), lambda: (z1, f1)
-            )
-            b2, worst2, _ = _violations(inner, z2, f2)
-            return (z2, f2, worst, it + 1), z2, b2, worst2
+            z, f = state
+            z, f = _smo_pass(inner, levels, z, f, active, tol, size)
+            b, worst, _ = _violations(inner, z, f)
+            far = active & (worst > 10.0 * tol)
+            z, f = lax.cond(jnp.any(far), lambda: _face_newton(inner, levels, z, f, b, far), lambda: (z, f))
+            b, worst, _ = _violations(inner, z, f)
+            return (z, f), z, b, worst
 
-        far = jnp.full_like(z[:, 0], jnp.inf)
-        return run(step, (z, f, far, jnp.zeros((), jnp.int32)), inner, tol, self.max_steps, patience=30)
+        return run(step, (z, inner.op.matmul(z)), inner, tol, self.max_steps, patience=30)
 
 
 def _levels(inner: Inner) -> list[Array]:
@@ -115,29 +108,36 @@ def _violations(inner: Inner, z: Array, f: Array) -> tuple[Array, Array, Array]:
 
 
 def _smo_pass(
-    inner: Inner, box: Box, z: Array, f: Array, score: Array, worst: Array, busy: Array, tol: Array, size: int
+    inner: Inner, levels: list[Array], z: Array, f: Array, active: Array, tol: Array, size: int
 ) -> tuple[Array, Array]:
-    """Optimise the `size` most violating coordinates (each fold relative to its own worst) and update f."""
+    """Optimise each fold's `size` most violating (then free) samples and bring f up to date."""
+    b, worst, own = _violations(inner, z, f)
+    box = _boxes(inner, levels, z, f + b[:, None])
     interior = (z > box.low) & (z < box.high)
-    share = (score + jnp.where(interior, 1e-3 * worst[:, None], 0.0)) / jnp.maximum(worst, tol)[:, None]
-    share = jnp.where(busy[:, None], share, 0.0)
-    if size < inner.op.n:
-        index = lax.top_k(jnp.max(share, axis=0).astype(jnp.float32), size)[1]
-    else:
-        index = jnp.arange(size)
-    part = jax.tree.map(lambda a: a[:, index], box)
-    Kww = inner.op.block(index)
-    goal = jnp.where(busy, jnp.maximum(0.5 * tol, 0.1 * worst), jnp.inf)
-    moved = smo(Kww, z[:, index], part.target - f[:, index], part.low, part.high, goal, 20 * size, inner.border)
-    change = moved - z[:, index]
-    return z.at[:, index].set(moved), f + change @ inner.op.rows(index)
+    score = own + jnp.where(interior, 1e-3 * worst[:, None], 0.0)
+    everything = size == inner.op.n
+    goal = jnp.maximum(0.5 * tol, (0.002 if everything else 0.1) * worst)
+    goal = jnp.where(active & (worst > tol), goal, jnp.inf)
+    K = inner.op.whole() if everything else None
+
+    def fold(x: tuple[Array, ...]) -> Array:
+        score, z, pull, low, high, goal = x
+        if K is not None:
+            return smo(K, z, pull, low, high, goal, 4 * size + 1000, inner.border)
+        index = lax.top_k(score.astype(jnp.float32), size)[1]
+        block = inner.op.block(index)
+        part = smo(block, z[index], pull[index], low[index], high[index], goal, 4 * size, inner.border)
+        return z.at[index].set(part)
+
+    moved = lax.map(fold, (score, z, box.target - f - b[:, None], box.low, box.high, goal))
+    return moved, inner.op.matmul(moved)
 
 
 LENGTHS = (1.0, 0.5, 0.2, 0.05, 0.01)
 
 
 def _face_newton(
-    inner: Inner, levels: list[Array], z: Array, f: Array, b: Array, worst: Array, active: Array
+    inner: Inner, levels: list[Array], z: Array, f: Array, b: Array, active: Array
 ) -> tuple[Array, Array]:
     """One Newton step on the face the gradient leaves free, projected; the best of several segments."""
     box = _boxes(inner, levels, z, f + b[:, None])
@@ -159,7 +159,7 @@ def _face_newton(
     trial = jnp.stack([_project(z + a * dz, low, high, inner.border) for a in LENGTHS])
     step = trial - z[None]
     Kstep = inner.op.matmul(step.reshape(-1, z.shape[1])).reshape(step.shape)
-    slope = jnp.sum(step * (f - box.target)[None], axis=2)
+    slope = -jnp.sum(step * pull[None], axis=2)
     bend = jnp.sum(step * Kstep, axis=2)
     length = jnp.where(slope < 0, jnp.where(bend > 0, jnp.minimum(-slope / jnp.where(bend > 0, bend, 1.0), 1.0), 1.0), 0.0)
     gain = length * slope + 0.5 * length * length * bend

@@ -96,9 +96,16 @@ def test_closed_prox_and_derivatives_equal_the_automatic_ones(loss, rng):
     v, y, ts, hp = _data(loss, rng)
     twin = _twin(loss)
     np.testing.assert_allclose(loss.prox(v, y, ts, hp), twin.prox(v, y, ts, hp), atol=1e-12)
-    closed = jax.jacfwd(loss.prox, argnums=(0, 1, 2, 3))(v, y, ts, hp)
-    automatic = jax.jacfwd(twin.prox, argnums=(0, 1, 2, 3))(v, y, ts, hp)
-    backward = jax.jacrev(twin.prox, argnums=(0, 1, 2, 3))(v, y, ts, hp)
+    every = (0, 1, 2, 3)
+
+    @jax.jit
+    def derivatives(*args):
+        return tuple(
+            take(f, every)(*args)
+            for take, f in ((jax.jacfwd, loss.prox), (jax.jacfwd, twin.prox), (jax.jacrev, twin.prox))
+        )
+
+    closed, automatic, backward = derivatives(v, y, ts, hp)
     for one, other, back in zip(*(jax.tree.leaves(t) for t in (closed, automatic, backward)), strict=True):
         np.testing.assert_allclose(one, other, atol=TIGHT)
         np.testing.assert_allclose(back, other, atol=TIGHT)
@@ -116,16 +123,20 @@ def test_prox_derivatives_are_central_differences(loss, rng):
     step = 1e-6
     args = (v, ts, hp, moving)
     flat, rebuild = ravel_pytree(args)
-    gradient = ravel_pytree(jax.grad(value, argnums=(0, 1, 2, 3))(*args))[0]
-    of_flat = jax.jit(lambda x: value(*rebuild(x)))
-    slope = jax.jit(lambda x: ravel_pytree(jax.grad(value, argnums=(0, 1, 2, 3))(*rebuild(x)))[0])
+
+    @jax.jit
+    def report(x, direction):
+        """The value, the gradient along the direction and the Hessian times it."""
+        of_flat = lambda x: value(*rebuild(x))  # noqa: E731
+        gradient, second = jax.jvp(jax.grad(of_flat), (x,), (direction,))
+        return of_flat(x), gradient, second
+
     for _ in range(3):
         direction = jnp.asarray(rng.normal(size=flat.shape))
-        difference = (of_flat(flat + step * direction) - of_flat(flat - step * direction)) / (2 * step)
-        np.testing.assert_allclose(gradient @ direction, difference, rtol=1e-6, atol=1e-7)
-        second = jax.jvp(slope, (flat,), (direction,))[1]
-        difference = (slope(flat + step * direction) - slope(flat - step * direction)) / (2 * step)
-        np.testing.assert_allclose(second, difference, rtol=1e-5, atol=1e-6)
+        _, gradient, second = report(flat, direction)
+        up, down = report(flat + step * direction, direction), report(flat - step * direction, direction)
+        np.testing.assert_allclose(gradient @ direction, (up[0] - down[0]) / (2 * step), rtol=1e-6, atol=1e-7)
+        np.testing.assert_allclose(second, (up[1] - down[1]) / (2 * step), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("loss", PLAIN, ids=_name)
@@ -137,7 +148,7 @@ def test_prox_minimises(loss, rng):
         return ts * loss.phi(p, y, hp) + 0.5 * (p - v) ** 2
 
     for step in (1e-3, -1e-3, 0.1, -0.1):
-        assert np.all(objective(p) <= objective(p + step) + 1e-5 * abs(step))
+        assert np.all(objective(p) <= objective(p + step) + 8 * np.finfo(FLOAT).eps * (1 + objective(p)))
 
 
 @pytest.mark.parametrize("loss", losses.EXAMPLES, ids=_name)
@@ -159,18 +170,21 @@ def test_weight_zero_removes_the_sample(loss):
 @pytest.mark.parametrize("loss", PLAIN, ids=_name)
 def test_interval_holds_the_outputs_whose_slope_fits(loss, rng):
     o, y, s, hp = _data(loss, rng)
-    eps = 1e-9
     d = prox.slope(loss, o, y, hp)
+    if not isinstance(loss, losses.Piecewise):  # a saturated sigmoid cannot be inverted
+        share = jnp.abs(d) / hp["C"]
+        keep = np.flatnonzero((share > 1e-8) & (share < 1 - 1e-8))
+        o, y, s, d = (a[keep] for a in (o, y, s, d))
     lo, hi = loss.interval(-s * d, y, s, hp)
-    assert np.all(lo <= o + 1e-6) and np.all(hi >= o - 1e-6)
+    assert np.all(lo <= o + 1e-7) and np.all(hi >= o - 1e-7)
     for end, outside in ((lo, -1e-6), (hi, 1e-6)):
-        at = jnp.where(jnp.isfinite(end), end, 0.0) + outside
-        moved = s * (prox.slope(loss, at, y, hp) - d) * np.sign(outside)
-        assert np.all((moved > 0) | ~np.isfinite(end) | (moved >= 0) & (jnp.abs(s * d) < eps) & ~loss.smooth)
-    kink_lo, kink_hi = _twin(loss).interval(-s * d, y, s, hp)
-    np.testing.assert_array_equal(np.isfinite(lo), np.isfinite(kink_lo))
-    np.testing.assert_allclose(np.where(np.isfinite(lo), lo, 0), np.where(np.isfinite(lo), kink_lo, 0), atol=1e-6)
-    np.testing.assert_allclose(np.where(np.isfinite(hi), hi, 0), np.where(np.isfinite(hi), kink_hi, 0), atol=1e-6)
+        found = np.isfinite(end)
+        beyond = prox.slope(loss, jnp.where(found, end, 0.0) + outside, y, hp)
+        assert np.all(((beyond - d) * np.sign(outside) > 0) | ~found)
+    for closed, automatic in zip((lo, hi), _twin(loss).interval(-s * d, y, s, hp), strict=True):
+        np.testing.assert_array_equal(np.isfinite(closed), np.isfinite(automatic))
+        found = np.isfinite(closed)
+        np.testing.assert_allclose(closed[found], automatic[found], atol=1e-7)
 
 
 def test_hinge_intervals_are_exact_at_the_levels():
@@ -243,7 +257,7 @@ def test_a_loss_given_by_its_pieces_gets_its_value(rng):
     ts = jnp.full(40, 0.4, FLOAT)
     twin = _twin(Ladder())
     np.testing.assert_allclose(Ladder().prox(o, y, ts, hp), twin.prox(o, y, ts, hp), atol=1e-5)
-    closed, automatic = (jax.jacfwd(x.prox, argnums=3)(o, y, ts, hp) for x in (Ladder(), twin))
+    closed, automatic = (jax.jit(jax.jacfwd(x.prox, argnums=3))(o, y, ts, hp) for x in (Ladder(), twin))
     for name in hp:
         np.testing.assert_allclose(closed[name], automatic[name], atol=TIGHT)
 
@@ -309,7 +323,7 @@ def test_float32_stays_float32(loss, rng):
     v, y, ts, hp = (jax.tree.map(lambda a: a.astype(jnp.float32), part) for part in _data(loss, rng))
     assert loss.phi(v, y, hp).dtype == jnp.float32
     for some in (loss, _twin(loss)):
-        p, tangent = jax.jvp(lambda v, hp, some=some: some.prox(v, y, ts, hp), (v, hp), (v, hp))
+        p, tangent = jax.jit(lambda v, hp, f=some.prox: jax.jvp(lambda v, hp: f(v, y, ts, hp), (v, hp), (v, hp)))(v, hp)
         assert p.dtype == tangent.dtype == jnp.float32
         assert np.all(np.isfinite(p)) and np.all(np.isfinite(tangent))
         np.testing.assert_allclose(p, loss.prox(v, y, ts, hp), atol=2e-5)
