@@ -1,6 +1,7 @@
 """hyperjax: hyperparameters of support vector machines by exact gradients, in JAX."""
 
 from . import criteria, domains, folds, kernels, losses, solvers
+from .adjoint import HypergradientInfo, hypergradient_info
 from .folds import Folds
 from .problem import Problem
 from .results import Code
@@ -12,6 +13,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Code",
     "Folds",
+    "HypergradientInfo",
     "Problem",
     "Solution",
     "criteria",
@@ -19,6 +21,7 @@ __all__ = [
     "cross_solve",
     "domains",
     "folds",
+    "hypergradient_info",
     "kernels",
     "losses",
     "solve",

@@ -11,60 +11,91 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .domains import NonNegative
 from .folds import Folds
 from .folds import check as check_folds
+from .kernels.base import Kernel
+from .kernels.function import Function
+from .losses.base import Loss
 from .problem import Problem
 from .results import Code
+from .solvers.loop import Solver
 from .types import Array, Hyperparameters
 
-__all__ = ["inputs", "n_rows", "new_rows", "remedy", "tolerance"]
-
-BIASES = (True, False, "regularised")
+__all__ = ["inputs", "n_rows", "new_rows", "remedy", "same_folds", "sound", "start", "tolerance"]
 
 
 def inputs(
-    problem: Problem, hp: Hyperparameters, X: Any, y: Any, weights: Any, folds: Folds | None = None
+    problem: Problem,
+    hp: Hyperparameters,
+    X: Any,
+    y: Any,
+    weights: Any,
+    folds: Folds | None = None,
+    solver: Solver | None = None,
 ) -> tuple[Array, Array, Hyperparameters, Array | None]:
     """X, y, hyperparameters and weights as arrays of one float type, checked where they are concrete."""
-    if not isinstance(problem, Problem):
-        raise ValueError(f"problem is a {type(problem).__name__}: pass hyperjax.Problem(loss=.., kernel=.., bias=..)")
-    if not any(problem.bias is b or problem.bias == b for b in BIASES):
-        raise ValueError(f'bias={problem.bias!r}: choose True, False or "regularised"')
+    _parts(problem, solver)
     X = array("X", X)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: give it two dimensions, rows and columns")
-    dtype = X.dtype
-    y = array("y", y, dtype)
-    n = X.shape[0]
-    if y.shape != (n,):
-        raise ValueError(f"y has shape {y.shape} and X has {n} rows: give y one value a row, shape ({n},)")
+    n, d = X.shape
     if n < 2:
         raise ValueError(f"X has {n} row{'' if n == 1 else 's'}: a fit needs at least two")
-    if X.shape[1] == 0:
+    if d == 0:
         raise ValueError("X has no columns: give it at least one feature")
+    y = array("y", y, X.dtype)
+    if y.shape != (n,):
+        raise ValueError(f"y has shape {y.shape} and X has {n} rows: give y one value a row, shape ({n},)")
     hp = hyperparameters(problem, hp, X, y)
     if weights is not None:
-        weights = array("weights", weights, dtype)
-        wanted = [(n,)] if folds is not None else [(n,)]
-        if weights.shape not in wanted and not (folds is None and weights.ndim == 2 and weights.shape[1] == n):
+        weights = array("weights", weights, X.dtype)
+        several = folds is None and weights.ndim == 2 and weights.shape[0] > 0 and weights.shape[1] == n
+        if weights.shape != (n,) and not several:
             raise ValueError(f"weights has shape {weights.shape}: give it one weight a row, shape ({n},)")
-    _values(problem, hp, X, y, weights)
-    if folds is not None and concrete(folds.train):
+    if folds is not None and concrete(folds.train, folds.test):
         check_folds(folds, n)
+    with jax.ensure_compile_time_eval():
+        _values(problem, hp, X, y, weights, folds)
     return X, y, hp, weights
+
+
+def _parts(problem: Any, solver: Any) -> None:
+    """Refuse whatever is not an instance of the class its place asks for."""
+    if not isinstance(problem, Problem):
+        raise ValueError(f"problem is {_named(problem)}: pass hyperjax.Problem(loss=.., kernel=.., bias=..)")
+    if not (isinstance(problem.bias, bool) or (isinstance(problem.bias, str) and problem.bias == "regularised")):
+        raise ValueError(f'bias={problem.bias!r}: choose True, False or "regularised"')
+    kernel = problem.kernel
+    if isinstance(kernel, Function) and isinstance(kernel.function, type):
+        kernel = kernel.function
+    for name, part, wanted in (("loss", problem.loss, Loss), ("kernel", kernel, Kernel), ("solver", solver, Solver)):
+        if not isinstance(part, wanted) and not (name == "solver" and part is None):
+            either = " or a callable k(x, z)" if name == "kernel" else ""
+            hint = "pass an instance of it" if isinstance(part, type) else "pass an instance"
+            example = {"loss": "losses.Hinge()", "kernel": "kernels.RBF()", "solver": "solvers.Newton()"}[name]
+            raise ValueError(f"{name} is {_named(part)}: {hint}, such as hyperjax.{example}{either}")
+
+
+def _named(value: Any) -> str:
+    return f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
 
 
 def array(name: str, value: Any, dtype: Any = None) -> Array:
     """A JAX array of a float type: that of `value` if it has one, else the default (or the one given)."""
+    if value is None:
+        raise ValueError(f"{name} is None: pass real numbers")
     if hasattr(value, "toarray"):
         raise ValueError(f"{name} is a sparse matrix: pass {name}.toarray()")
+    if np.ma.is_masked(value):
+        raise ValueError(f"{name} has masked entries: remove or impute them first")
     if not isinstance(value, jax.Array):
         try:
             value = np.asarray(value)
-        except ValueError as error:
-            raise ValueError(f"{name} is not a rectangular array of numbers: {error}") from None
-    kind = np.dtype(value.dtype) if value.dtype != jax.dtypes.float0 else np.dtype("O")
-    if not (jnp.issubdtype(kind, jnp.floating) or jnp.issubdtype(kind, jnp.integer) or kind == np.dtype(bool)):
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{name} is not a rectangular array of numbers, make it one: {error}") from None
+    kind = value.dtype
+    if not any(jnp.issubdtype(kind, real) for real in (jnp.floating, jnp.integer, jnp.bool_)):
         what = "complex numbers" if jnp.issubdtype(kind, jnp.complexfloating) else f"values of type {kind}"
         raise ValueError(f"{name} holds {what}: convert it to real numbers first")
     if dtype is None:
@@ -79,117 +110,106 @@ def concrete(*trees: Any) -> bool:
 
 
 def hyperparameters(problem: Problem, hp: Any, X: Array, y: Array) -> Hyperparameters:
-    """hp with the structure of problem.init, as arrays of X's float type."""
+    """hp with the structure of problem.init, as arrays of X's float type; the criterion's own are left to it."""
     if not isinstance(hp, dict):
-        raise ValueError(f'hp is a {type(hp).__name__}: pass a dict {{"loss": {{..}}, "kernel": {{..}}}} like problem.init')
-    shapes = jax.eval_shape(problem.init, X, y)
-    _same_names("hp", {k: v for k, v in hp.items() if k != "criterion"}, shapes)
-    out = {}
-    for part, wanted in shapes.items():
-        out[part] = jax.tree_util.tree_map_with_path(
-            lambda path, leaf, like, part=part: _leaf(f"hp['{part}']{jax.tree_util.keystr(path)}", leaf, like, X.dtype),
-            hp[part],
-            wanted,
-        )
-    return out
+        raise ValueError(f'hp is {_named(hp)}: pass a dict {{"loss": {{..}}, "kernel": {{..}}}} like problem.init')
+    wanted = jax.eval_shape(problem.init, X, y)
+    return _conform("hp", {name: part for name, part in hp.items() if name != "criterion"}, wanted, X.dtype)
 
 
-def _same_names(where: str, found: Any, wanted: Any) -> None:
+def _conform(where: str, found: Any, wanted: Any, dtype: Any) -> Any:
+    """`found` as arrays in the structure and shapes of `wanted`; a scalar may stand for an array of equal values."""
     if isinstance(wanted, dict):
         if not isinstance(found, dict):
-            raise ValueError(f"{where} is a {type(found).__name__}: it must be a dict with {sorted(wanted)}")
+            raise ValueError(f"{where} is {_named(found)}: it must be a dict with {sorted(wanted)}")
         missing, unknown = sorted(set(wanted) - set(found)), sorted(map(str, set(found) - set(wanted)))
         if missing or unknown:
             parts = [f"lacks {missing}"] if missing else []
             parts += [f"has unknown {unknown}"] if unknown else []
-            raise ValueError(f"{where} {' and '.join(parts)}: its names must be {sorted(wanted)}, as problem.init gives")
-        for name, inside in wanted.items():
-            _same_names(f"{where}[{name!r}]", found[name], inside)
-    elif isinstance(wanted, (list, tuple)):
+            raise ValueError(f"{where} {' and '.join(parts)}: its names must be {sorted(wanted)}, as in problem.init")
+        return {name: _conform(f"{where}[{name!r}]", found[name], inside, dtype) for name, inside in wanted.items()}
+    if isinstance(wanted, (list, tuple)):
         if not isinstance(found, (list, tuple)) or len(found) != len(wanted):
             raise ValueError(f"{where} must be a list of {len(wanted)}, one entry a kernel, found {found!r}")
-        for i, inside in enumerate(wanted):
-            _same_names(f"{where}[{i}]", found[i], inside)
+        return [_conform(f"{where}[{i}]", *pair, dtype) for i, pair in enumerate(zip(found, wanted, strict=True))]
+    if isinstance(found, dict):
+        raise ValueError(f"{where} is a dict: it must be numbers of shape {wanted.shape}, as problem.init gives")
+    leaf = array(where, found, dtype)
+    if leaf.shape not in (wanted.shape, ()):
+        raise ValueError(f"{where} has shape {leaf.shape}: it must have shape {wanted.shape}, as problem.init gives")
+    return leaf
 
 
-def _leaf(where: str, value: Any, like: Any, dtype: Any) -> Array:
-    value = array(where, value, dtype)
-    if value.shape != like.shape and value.shape != ():
-        raise ValueError(f"{where} has shape {value.shape}: it must have shape {like.shape}, as problem.init gives")
-    return value
-
-
-def _values(problem: Problem, hp: Hyperparameters, X: Array, y: Array, weights: Array | None) -> None:
-    """Everything that needs the numbers themselves; one fused reduction decides whether to look closer."""
-    known = {
-        name: leaf
-        for name, leaf in (("X", X), ("y", y), ("weights", weights))
-        if leaf is not None and concrete(leaf)
-    }
-    _finite(known)
-    if "weights" in known:
-        w = np.asarray(weights)
-        if (w < 0).any():
-            raise ValueError(f"weights holds {int((w < 0).sum())} negative value(s): weights must be zero or positive")
-        if not (w > 0).any(axis=-1).all():
-            raise ValueError("weights are all zero: at least one sample must have a positive weight")
-    if "y" in known and problem.loss.labels:
+def _values(
+    problem: Problem, hp: Hyperparameters, X: Array, y: Array, weights: Array | None, folds: Folds | None
+) -> None:
+    """Everything that needs the numbers themselves, where they are known."""
+    leaves = {"hp" + jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(hp)}
+    _finite({"X": X, "y": y, "weights": weights, **leaves})
+    if weights is not None and concrete(weights):
+        _weights(np.asarray(weights), folds)
+    if problem.loss.labels and concrete(y):
         _labels(np.asarray(y))
-    if concrete(hp):
-        _domains(problem, hp)
-        host = jax.tree.map(np.asarray, hp)
-        if "X" in known:
-            _complain("kernel", problem.kernel.problem_with(np.asarray(X), host["kernel"]))
-        if "y" in known:
-            _complain("loss", problem.loss.problem_with(np.asarray(y), host["loss"]))
+    jax.tree_util.tree_map_with_path(_inside, hp, problem.domains(hp))
+    for part, plugin, name, data in (("kernel", problem.kernel, "X", X), ("loss", problem.loss, "y", y)):
+        if concrete(hp[part], plugin, data):
+            message = plugin.problem_with(np.asarray(data), jax.tree.map(np.asarray, hp[part]))
+            if message is not None:
+                raise ValueError(f"{name}, hp['{part}']: {message}")
 
 
-def _finite(arrays: dict[str, Array]) -> None:
-    """Refuse NaN and infinity in concrete arrays."""
-    arrays = {name: a for name, a in arrays.items() if concrete(a)}
-    with jax.ensure_compile_time_eval():
-        verdict = jax.device_get(_all_finite(arrays))
-    for name, ok in verdict.items():
-        if not ok:
-            host = np.asarray(arrays[name])
-            bad = np.argwhere(~np.isfinite(host))
+def _finite(arrays: dict[str, Array | None]) -> None:
+    """Refuse NaN and infinity in the arrays that are known, found by one reduction."""
+    known = {name: value for name, value in arrays.items() if value is not None and concrete(value)}
+    if not known or bool(_all_finite(list(known.values()))):
+        return
+    for name, value in known.items():
+        host = np.asarray(value)
+        bad = np.argwhere(~np.isfinite(host))
+        if len(bad) and not host.ndim:
+            raise ValueError(f"{name} is {host}: give it a finite value")
+        if len(bad):
             at = tuple(int(i) for i in bad[0])
             raise ValueError(
                 f"{name} holds {len(bad)} NaN or infinite value(s), the first {host[at]} at {at}: "
-                "remove or impute them first"
+                f"{'remove or impute them first' if name in ('X', 'y', 'X_new') else 'give finite values'}"
             )
 
 
 @jax.jit
-def _all_finite(arrays: dict[str, Array]) -> dict[str, Array]:
-    return {name: jnp.all(jnp.isfinite(a)) for name, a in arrays.items()}
+def _all_finite(arrays: list[Array]) -> Array:
+    return jnp.all(jnp.stack([jnp.all(jnp.isfinite(a)) for a in arrays]))
 
 
-def _complain(what: str, message: str | None) -> None:
-    if message is not None:
-        raise ValueError(message)
+def _weights(w: np.ndarray, folds: Folds | None) -> None:
+    if (w < 0).any():
+        raise ValueError(f"weights holds {int((w < 0).sum())} negative value(s): give weights of zero or more")
+    empty = np.flatnonzero(~(np.atleast_2d(w) > 0).any(axis=1))
+    if empty.size:
+        which = f"[{empty[0]}]" if w.ndim == 2 else ""
+        raise ValueError(f"weights{which} are all zero: at least one sample must have a positive weight")
+    if folds is not None and concrete(folds.train):
+        empty = np.flatnonzero(~((np.asarray(folds.train) > 0) & (w > 0)).any(axis=1))
+        if empty.size:
+            raise ValueError(f"weights leave fold {empty[0]} without a training row: give one a positive weight")
 
 
 def _labels(y: np.ndarray) -> None:
-    values = np.unique(y)
-    if not np.isin(values, (-1.0, 1.0)).all():
+    if not ((y == 1) | (y == -1)).all():
+        values = np.unique(y)
         shown = ", ".join(f"{v:g}" for v in values[:5]) + (", .." if len(values) > 5 else "")
         raise ValueError(f"y holds the labels {shown}: a margin loss needs -1 and +1; map the two classes to them")
-    if len(values) < 2:
-        raise ValueError(f"y holds one class only ({values[0]:g}): a classifier needs both -1 and +1")
+    if y.min() == y.max():
+        raise ValueError(f"y holds one class only ({y[0]:g}): a classifier needs both -1 and +1")
 
 
-def _domains(problem: Problem, hp: Hyperparameters) -> None:
-    def look(path: Any, value: Array, domain: Any) -> None:
-        host = np.asarray(value)
-        where = "hp" + jax.tree_util.keystr(path)
-        if not np.isfinite(host).all():
-            raise ValueError(f"{where} is {host}: hyperparameters must be finite")
-        wrong = domain.problem_with(host)
-        if wrong:
-            raise ValueError(f"{where} is {host}: it {wrong}")
-
-    jax.tree_util.tree_map_with_path(look, hp, problem.domains(hp))
+def _inside(path: Any, value: Array, domain: Any) -> None:
+    if not concrete(value):
+        return
+    host = np.asarray(value)
+    wrong = domain.problem_with(host)
+    if wrong:
+        raise ValueError(f"hp{jax.tree_util.keystr(path)} is {host}: it {wrong}")
 
 
 def new_rows(problem: Problem, X_new: Any, X: Array) -> Array:
@@ -199,27 +219,72 @@ def new_rows(problem: Problem, X_new: Any, X: Array) -> Array:
         raise ValueError(
             f"X_new has shape {X_new.shape}: it must be two-dimensional with {X.shape[1]} columns, as in training"
         )
-    _finite({"X_new": X_new})
+    with jax.ensure_compile_time_eval():
+        _finite({"X_new": X_new})
     return X_new
+
+
+def start(init: Any, folds: int, y: Array) -> tuple[Array, Array]:
+    """The coefficients (T, n) and biases (T,) of a warm start; those of one problem serve all folds."""
+    try:
+        z, b = (init.z, init.b) if hasattr(init, "z") else init
+    except (TypeError, ValueError):
+        raise ValueError(f"init is {_named(init)}: pass a Solution, a pair (z, b), or None") from None
+    z, b = jnp.atleast_2d(array("init: z", z, y.dtype)), jnp.atleast_1d(array("init: b", b, y.dtype))
+    n = y.shape[0]
+    if z.shape not in ((folds, n), (1, n)) or b.shape not in ((folds,), (1,)):
+        wanted = f"({folds}, {n}) and ({folds},)" if folds > 1 else f"({n},) and ()"
+        raise ValueError(f"init has z of shape {z.shape} and b of shape {b.shape}: give shapes {wanted}, or None")
+    with jax.ensure_compile_time_eval():
+        _finite({"init: z": z, "init: b": b})
+    return z, b
+
+
+def sound(problem: Problem, hp: Hyperparameters, y: Array, s: Array) -> Array:
+    """Whether the values of each fold (T,) are ones an eager call accepts: what a code must tell under jit."""
+    inside = [jnp.asarray(True), *jax.tree.leaves(jax.tree.map(_lies_inside, hp, problem.domains(hp)))]
+    in_play = s > 0
+    good = jnp.all(s >= 0, axis=1) & jnp.any(in_play, axis=1) & jnp.all(jnp.stack(inside))
+    if problem.loss.labels:
+        good = good & jnp.all(~in_play | (jnp.abs(y) == 1.0)[None, :], axis=1)
+    return good
+
+
+def _lies_inside(value: Array, domain: Any) -> Array:
+    inside = jnp.all(jnp.isfinite(domain.to_real(value)))
+    return inside & jnp.all(value >= 0) if isinstance(domain, NonNegative) else inside
+
+
+def same_folds(folds: Folds, outputs: Array) -> None:
+    """Refuse to read the outputs of one set of folds with the test masks of another."""
+    if outputs.ndim != 2 or outputs.shape != folds.test.shape:
+        raise ValueError(
+            f"folds has {folds.n_folds} folds of {folds.n_samples} rows, and the solution outputs of shape "
+            f"{outputs.shape}: pass the folds that cross_solve was given"
+        )
 
 
 def tolerance(tol: Any, dtype: Any) -> Array:
     """The tolerance as an array; by default 1e-8 in float64 and 1e-3 in float32."""
     if tol is None:
         tol = 1e-8 if dtype == jnp.float64 else 1e-3
-    if concrete(tol):
-        least = 20.0 * float(jnp.finfo(dtype).eps)
-        if np.ndim(tol) or not float(tol) >= least:
-            raise ValueError(
-                f"tol={tol} cannot be reached in {jnp.dtype(dtype).name}: give at least {least:.1e}, or enable float64 "
-                '(jax.config.update("jax_enable_x64", True)) and pass float64 arrays'
-            )
+    if not concrete(tol):
+        return jnp.asarray(tol, dtype)
+    value = np.asarray(tol)
+    if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < np.inf:
+        raise ValueError(f"tol={tol!r}: give one positive number, in units of the outputs")
+    least = 20.0 * float(jnp.finfo(dtype).eps)
+    if value < least:
+        raise ValueError(
+            f"tol={tol} cannot be reached in {jnp.dtype(dtype).name}: give at least {least:.1e}, or enable float64 "
+            '(jax.config.update("jax_enable_x64", True)) and pass float64 arrays'
+        )
     return jnp.asarray(tol, dtype)
 
 
 def n_rows(X: Any) -> int:
     """The number of rows of something array-like."""
-    shape = np.shape(X)
+    shape = X.shape if hasattr(X, "shape") else array("X", X).shape
     if len(shape) == 0:
         raise ValueError(f"X is {X!r}: pass an array of rows and columns")
     return int(shape[0])

@@ -26,14 +26,12 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax.custom_derivatives import SymbolicZero
 
-from . import prox as automatic
 from .operators import bordered_solve, partial_jvp
 from .problem import Inner
 from .types import Array
 
-__all__ = ["attach"]
+__all__ = ["attach", "kink_positions"]
 
 
 @jax.custom_jvp
@@ -53,10 +51,7 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
     kernel_part = partial_jvp(lambda op: op.matmul(z), inner.op, moved.op)
     local, d_local = (inner.loss, inner.hp, inner.y, inner.s), (moved.loss, moved.hp, moved.y, moved.s)
 
-    def prox_of(parts: Any) -> Array:
-        return Inner(parts[0], parts[1], inner.op, parts[2], parts[3], inner.border).prox(v, t)
-
-    loss_part = partial_jvp(prox_of, local, d_local)
+    loss_part = partial_jvp(lambda parts: _inner_of(parts, inner).prox(v, t), local, d_local)
     kernel_part = jnp.zeros_like(z) if kernel_part is None else kernel_part
     loss_part = jnp.zeros_like(z) if loss_part is None else loss_part
 
@@ -72,37 +67,37 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
 attach.defjvp(_attach_jvp, symbolic_zeros=True)
 
 
+def kink_positions(inner: Inner, z: Array, f: Array) -> tuple[Array, Array]:
+    """The samples that b = (lo + hi)/2 hangs on: (inside, share), each (2, T, n) for the two ends.
+
+    `share` is 1/2 at the sample that attains an end (1 if the other end is infinite) and 0 elsewhere; `inside` is an
+    argument of the prox in the middle of the flat that this sample's kink makes.
+    """
+    z, f = lax.stop_gradient((z, f))
+    o, t = jnp.stack(inner.interval(z)), inner.steps()
+    slack = jnp.where(jnp.asarray([True, False])[:, None, None], -1.0, 1.0) * (o - f[None])
+    attained = jnp.arange(z.shape[1])[None, None, :] == jnp.argmin(slack, axis=2)[:, :, None]
+    known = jnp.any(jnp.isfinite(o) & attained, axis=2)
+    kink = jnp.where(jnp.isfinite(o), o, 0.0)
+    off = 1e-3 * jnp.maximum(1.0, jnp.abs(kink)) * jnp.sqrt(jnp.finfo(z.dtype).eps)
+    both = jax.vmap(lambda k, e: inner.slope(k - e) + inner.slope(k + e))(kink, off)
+    count = jnp.maximum(jnp.sum(known.astype(z.dtype), axis=0), 1.0)
+    share = jnp.where(attained & known[:, :, None], 1.0 / count[None, :, None], 0.0)
+    return lax.stop_gradient((kink + 0.5 * t[None] * both, share))
+
+
 def _midpoint_jvp(inner: Inner, z: Array, f: Array, df: Array, local: Any, d_local: Any) -> Array:
     """How b = (lo + hi)/2 moves: with the kinks and the outputs of the samples that attain lo and hi."""
-    low, high = inner.interval(lax.stop_gradient(z))
-    low, high = lax.stop_gradient((low - f, high - f))
-    moves = []
-    for value, pick in ((low, jnp.argmax(low, axis=1)), (high, jnp.argmin(high, axis=1))):
-        at = pick[:, None]
-        kink = jnp.take_along_axis(value + lax.stop_gradient(f), at, axis=1)
-        dkink = _kink_jvp(inner, kink, at, local, d_local)
-        known = jnp.isfinite(jnp.take_along_axis(value, at, axis=1))
-        moves.append((jnp.where(known, dkink - jnp.take_along_axis(df, at, axis=1), 0.0)[:, 0], known[:, 0]))
-    (dlo, has_lo), (dhi, has_hi) = moves
-    count = jnp.maximum(has_lo.astype(df.dtype) + has_hi.astype(df.dtype), 1.0)
-    return (dlo + dhi) / count
-
-
-def _kink_jvp(inner: Inner, kink: Array, at: Array, local: Any, d_local: Any) -> Array:
-    """The movement (T, 1) of the kink that sample `at` of each fold sits on, from the prox inside its flat."""
-    kink = jnp.where(jnp.isfinite(kink), kink, 0.0)
-    everywhere = jnp.broadcast_to(kink, inner.s.shape)
-    off = 1e-3 * jnp.maximum(1.0, jnp.abs(everywhere)) * jnp.sqrt(jnp.finfo(kink.dtype).eps)
-
-    def slopes(o: Array) -> Array:
-        return inner.over_folds(lambda o: automatic.slope(inner.loss, o, inner.y, inner.hp), o)
-
     t = inner.steps()
-    middle = lax.stop_gradient(0.5 * t * inner.s * (slopes(everywhere - off) + slopes(everywhere + off)))
-    inside = lax.stop_gradient(everywhere) + middle
+    out = jnp.zeros_like(df[:, 0])
+    for inside, share in zip(*kink_positions(inner, z, f), strict=True):
+        change = partial_jvp(lambda parts, at=inside: _inner_of(parts, inner).prox(at, t), local, d_local)
+        moved = -df if change is None else change - df
+        out = out + jnp.sum(share * moved, axis=1)
+    return out
 
-    def prox_of(parts: Any) -> Array:
-        return Inner(parts[0], parts[1], inner.op, parts[2], parts[3], inner.border).prox(inside, t)
 
-    change = partial_jvp(prox_of, local, d_local)
-    return jnp.zeros_like(kink) if change is None else jnp.take_along_axis(change, at, axis=1)
+def _inner_of(parts: Any, inner: Inner) -> Inner:
+    """`inner` with its loss, hyperparameters, y and weights replaced."""
+    loss, hp, y, s = parts
+    return inner.replace(loss=loss, hp=hp, y=y, s=s)

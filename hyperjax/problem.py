@@ -21,7 +21,7 @@ from jax import lax
 
 from . import operators
 from . import prox as automatic
-from .kernels.base import Kernel, as_kernel
+from .kernels.base import as_kernel
 from .kernels.rbf import RBF
 from .losses.base import Loss
 from .losses.hinge import Hinge

@@ -13,7 +13,7 @@ class Code(enum.IntEnum):
     MAX_STEPS = 1
     """Stopped by the step limit or by rounding before kkt reached tol."""
     NONFINITE = 2
-    """NaN or infinity in the data, the hyperparameters or the solution."""
+    """NaN, infinity or a value outside its domain in the data, the hyperparameters or the solution."""
     SINGULAR = 3
     """The kernel matrix is not positive semidefinite along the solution."""
     BIAS_INTERVAL = 4

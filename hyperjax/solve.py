@@ -70,6 +70,7 @@ class Solution(Module):
         Rows that no fold tests hold 0.  A fold that failed (see `raise_if_failed`) makes its outputs NaN.
         """
         folds = as_folds(folds, None, self.outputs.shape[-1])
+        checks.same_folds(folds, self.outputs)
         failed = _failed(self.code)[:, None]
         own = jnp.where(folds.test > 0, jnp.where(failed, jnp.nan, self.outputs), 0.0)
         if folds.repeats == 1:
@@ -115,12 +116,12 @@ def solve(
     or a pair (z, b) to start from, `solver` one of hyperjax.solvers (None picks by the loss), `tol` bounds `kkt`
     (default 1e-8 in float64, 1e-3 in float32).  Concrete arguments are checked; traced ones give codes instead.
     """
-    X, y, hp, weights = checks.inputs(problem, hp, X, y, weights)
+    X, y, hp, weights = checks.inputs(problem, hp, X, y, weights, solver=solver)
     s = jnp.ones_like(y) if weights is None else weights
     single = s.ndim == 1
+    s = jnp.atleast_2d(s)
     tol = checks.tolerance(tol, X.dtype)
-    start = _start(problem, hp, y, init)
-    parts = _solve(problem, hp, X, y, s[None, :] if single else s, start, solver, tol)
+    parts = _solve(problem, hp, X, y, s, _start(problem, hp, y, s, init), solver, tol)
     return Solution(problem, hp, X, **(jax.tree.map(lambda v: v[0], parts) if single else parts))
 
 
@@ -141,11 +142,11 @@ def cross_solve(
     folds' training weights.
     """
     folds = as_folds(folds, y, checks.n_rows(X))
-    X, y, hp, weights = checks.inputs(problem, hp, X, y, weights, folds=folds)
+    X, y, hp, weights = checks.inputs(problem, hp, X, y, weights, folds, solver)
     train = folds.train.astype(X.dtype)
     s = train if weights is None else train * weights[None, :]
     tol = checks.tolerance(tol, X.dtype)
-    return Solution(problem, hp, X, **_solve(problem, hp, X, y, s, _start(problem, hp, y, init), solver, tol))
+    return Solution(problem, hp, X, **_solve(problem, hp, X, y, s, _start(problem, hp, y, s, init), solver, tol))
 
 
 def cross_decision(
@@ -180,6 +181,7 @@ def _solve(
     (z, b), stats = method.solve(fixed, lax.stop_gradient(init), tol)
     b, o, chosen = settle_bias(fixed, z, b)
     facts = certificate(fixed, z, b, o, chosen, tol)
+    facts["code"] = jnp.where(checks.sound(problem, hp, y, s), facts["code"], Code.NONFINITE)
     z, b, o = attach(*lax.stop_gradient((z, b, o)), inner)
     if problem.bias == "regularised":
         b = jnp.sum(z, axis=1)
@@ -192,16 +194,16 @@ def _decision(problem: Problem, hp: Hyperparameters, X: Array, z: Array, b: Arra
     return cross_matmul(problem.kernel, hp["kernel"], X_new, X, z) + b[:, None]
 
 
-def _start(problem: Problem, hp: Hyperparameters, y: Array, init: Any) -> Any:
+def _start(problem: Problem, hp: Hyperparameters, y: Array, s: Array, init: Any) -> Any:
     """(z, b) of a warm start; the coefficients of a Solution grow with the loss's slope scale since then."""
     if init is None:
         return None
-    if not isinstance(init, Solution):
-        z, b = init
-        return lax.stop_gradient((jnp.atleast_2d(z), jnp.atleast_1d(b)))
-    then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (init.hp["loss"], hp["loss"])))
-    z = jnp.atleast_2d(init.z) * (now / then)[None, :]
-    return lax.stop_gradient((z, jnp.atleast_1d(init.b)))
+    z, b = checks.start(init, s.shape[0], y)
+    if isinstance(init, Solution):
+        before = jax.tree.map(lambda v: jnp.asarray(v, y.dtype), init.hp["loss"])
+        then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (before, hp["loss"])))
+        z = z * (now / then)[None, :]
+    return lax.stop_gradient((z, b))
 
 
 def _failed(code: Array) -> Array:

@@ -23,7 +23,6 @@ Solved by
     iterative refinement gives the least-norm solution when K is singular.
 """
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
@@ -35,7 +34,8 @@ __all__ = ["bordered_solve"]
 
 DIRECT_SIZES = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
-REFINEMENTS = 3
+REFINEMENTS = 2
+"""Corrections with the matrix itself after a solve with its ridged factor."""
 
 
 def bordered_solve(
@@ -105,21 +105,23 @@ def _direct_branch(op: Operator, size: int, border: bool):
 
 def _dense(A: Array, c: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
     """Least-norm solution of the bordered system with a dense positive semidefinite A."""
-    eye = jnp.eye(A.shape[0], dtype=A.dtype)
-    trace = jnp.trace(A)
+    trace, on = jnp.trace(A), jnp.arange(A.shape[0])
     rho = jnp.where(trace > 0, trace, 1.0) / A.shape[0] if border else jnp.zeros_like(total)
     shifted = A + rho * c[:, None] * c[None, :]
+
+    def factor(ridge: Array) -> Array:
+        return lax.linalg.cholesky(shifted.at[on, on].add(ridge), symmetrize_input=False)
+
     ridge = jnp.finfo(A.dtype).eps * (trace + rho * jnp.sum(c * c))
     L, _ = lax.while_loop(
         lambda s: jnp.isnan(s[0][-1, -1]) & (s[1] < trace),
-        lambda s: (jnp.linalg.cholesky(shifted + 100.0 * s[1] * eye), 100.0 * s[1]),
-        (jnp.linalg.cholesky(shifted + ridge * eye), ridge),
+        lambda s: (factor(100.0 * s[1]), 100.0 * s[1]),
+        (factor(ridge), ridge),
     )
-    along = cho_solve((L, True), c)
+    start, along = cho_solve((L, True), jnp.stack([r + rho * c * total, c], axis=1)).T
     weight = jnp.sum(c * along)
 
-    def once(r: Array, total: Array) -> tuple[Array, Array]:
-        u = cho_solve((L, True), r + rho * c * total)
+    def with_border(u: Array, total: Array) -> tuple[Array, Array]:
         if not border:
             return u, jnp.zeros_like(total)
         db = jnp.where(weight > 0, (jnp.sum(c * u) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)
@@ -127,10 +129,11 @@ def _dense(A: Array, c: Array, r: Array, total: Array, border: bool) -> tuple[Ar
 
     def refine(_: int, x: tuple[Array, Array]) -> tuple[Array, Array]:
         u, db = x
-        du, ddb = once(r - A @ u - c * db, (total - jnp.sum(c * u)) if border else total)
+        rest, short = r - A @ u - c * db, (total - jnp.sum(c * u)) if border else jnp.zeros_like(total)
+        du, ddb = with_border(cho_solve((L, True), rest + rho * c * short), short)
         return u + du, db + ddb
 
-    return lax.fori_loop(0, REFINEMENTS, refine, once(r, total))
+    return lax.fori_loop(0, REFINEMENTS, refine, with_border(start, total))
 
 
 def _woodbury(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:

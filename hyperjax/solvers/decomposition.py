@@ -64,15 +64,14 @@ class Decomposition(Solver):
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f = state
+            z, f, far = state
+            z, f = lax.cond(jnp.any(far), lambda: _face_newton(inner, levels, z, f, far), lambda: (z, f))
             z, f = _smo_pass(inner, levels, z, f, active, tol, size)
             b, worst, _ = _violations(inner, z, f)
-            far = active & (worst > 10.0 * tol)
-            z, f = lax.cond(jnp.any(far), lambda: _face_newton(inner, levels, z, f, b, far), lambda: (z, f))
-            b, worst, _ = _violations(inner, z, f)
-            return (z, f), z, b, worst
+            return (z, f, worst > 10.0 * tol), z, b, worst
 
-        return run(step, (z, inner.op.matmul(z)), inner, tol, self.max_steps, patience=30)
+        warm = jnp.full_like(z[:, 0], init is not None, dtype=bool)
+        return run(step, (z, inner.op.matmul(z), warm), inner, tol, self.max_steps, patience=30)
 
 
 def _levels(inner: Inner) -> list[Array]:
@@ -88,7 +87,8 @@ def _boxes(inner: Inner, levels: list[Array], z: Array, o: Array) -> Box:
     box = Box(levels[0], levels[1], targets[0])
     for j in range(1, len(targets)):
         above = (z > levels[j]) | ((z == levels[j]) & (o < 0.5 * (targets[j] + targets[j - 1])))
-        box = jax.tree.map(lambda new, old, up=above: jnp.where(up, new, old), Box(levels[j], levels[j + 1], targets[j]), box)
+        upper = Box(levels[j], levels[j + 1], targets[j])
+        box = jax.tree.map(lambda new, old, up=above: jnp.where(up, new, old), upper, box)
     return box
 
 
@@ -137,9 +137,10 @@ LENGTHS = (1.0, 0.5, 0.2, 0.05, 0.01)
 
 
 def _face_newton(
-    inner: Inner, levels: list[Array], z: Array, f: Array, b: Array, active: Array
+    inner: Inner, levels: list[Array], z: Array, f: Array, active: Array
 ) -> tuple[Array, Array]:
     """One Newton step on the face the gradient leaves free, projected; the best of several segments."""
+    b, _, _ = _violations(inner, z, f)
     box = _boxes(inner, levels, z, f + b[:, None])
     pull = box.target - f - b[:, None]
     inside = (z > box.low) & (z < box.high)
@@ -161,7 +162,8 @@ def _face_newton(
     Kstep = inner.op.matmul(step.reshape(-1, z.shape[1])).reshape(step.shape)
     slope = -jnp.sum(step * pull[None], axis=2)
     bend = jnp.sum(step * Kstep, axis=2)
-    length = jnp.where(slope < 0, jnp.where(bend > 0, jnp.minimum(-slope / jnp.where(bend > 0, bend, 1.0), 1.0), 1.0), 0.0)
+    length = jnp.where(bend > 0, jnp.minimum(-slope / jnp.where(bend > 0, bend, 1.0), 1.0), 1.0)
+    length = jnp.where(slope < 0, length, 0.0)
     gain = length * slope + 0.5 * length * length * bend
     best = jnp.argmin(gain, axis=0)
     fold = jnp.arange(z.shape[0])
@@ -188,8 +190,9 @@ def _largest(score: Array, count: Array) -> Array:
 
 def _project(v: Array, low: Array, high: Array, border: bool) -> Array:
     """Onto the boxes low <= z <= high and, with a border, the plane sum z = 0 (by bisection on the multiplier)."""
+    clipped = jnp.clip(v, low, high)
     if not border:
-        return jnp.clip(v, low, high)
+        return clipped
     left = jnp.min(jnp.where(high > low, v - high, 0.0), axis=1)
     right = jnp.max(jnp.where(high > low, v - low, 0.0), axis=1)
 
@@ -204,4 +207,7 @@ def _project(v: Array, low: Array, high: Array, border: bool) -> Array:
     # what bisection leaves of sum z goes to the interior, so that no coefficient leaves its bound
     inside = (z > low) & (z < high)
     number = jnp.maximum(jnp.sum(inside, axis=1), 1).astype(z.dtype)
-    return jnp.clip(z - jnp.where(inside, (jnp.sum(z, axis=1) / number)[:, None], 0.0), low, high)
+    z = jnp.clip(z - jnp.where(inside, (jnp.sum(z, axis=1) / number)[:, None], 0.0), low, high)
+    # a point that was feasible stays as it is: a shift of rounding size would lift coefficients off their bounds
+    feasible = jnp.abs(jnp.sum(clipped, axis=1)) <= 8.0 * jnp.finfo(v.dtype).eps * jnp.sum(jnp.abs(clipped), axis=1)
+    return jnp.where(feasible[:, None], clipped, z)

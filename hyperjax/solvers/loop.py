@@ -50,10 +50,12 @@ def run(
     tol: Array,
     max_steps: int,
     patience: int,
+    first: tuple[Array, Array, Array] | None = None,
 ) -> tuple[tuple[Array, Array], dict[str, Array]]:
     """Repeat state, z, b, violation = step(state, active) until every fold meets tol, stalls or runs out of steps.
 
     `active` (T,) marks the folds still at work; a step must leave the others alone.  Returns the best (z, b) seen.
+    `first` is (z, b, violation) of the starting point, for solvers that know it: a fold that meets tol takes no step.
     """
     z = jnp.zeros_like(inner.s)
     b = jnp.zeros_like(inner.s[:, 0])
@@ -79,6 +81,8 @@ def run(
             p.iterations + go.astype(jnp.int32),
         ), it + 1
 
+    if first is not None:
+        z, b, far = first[0], first[1], jnp.where(jnp.isfinite(first[2]), first[2], far)
     start = Progress(state, z, b, far, far, zero, zero)
     end, _ = lax.while_loop(
         lambda c: jnp.any(active(c[0])) & (c[1] < max_steps), body, (start, jnp.zeros((), jnp.int32))

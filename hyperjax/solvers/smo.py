@@ -10,6 +10,10 @@ from ..types import Array
 __all__ = ["smo"]
 
 
+CHUNK = 16
+"""Steps between two looks at the stopping test."""
+
+
 def smo(K: Array, z: Array, g: Array, low: Array, high: Array, tol: Array, max_steps: int, border: bool) -> Array:
     """Minimise 1/2 z'Kz - a'z over low <= z <= high (and sum z kept, with a border), from z with g = a - Kz.
 
@@ -17,56 +21,60 @@ def smo(K: Array, z: Array, g: Array, low: Array, high: Array, tol: Array, max_s
     largest second-order gain; without, the coordinate with the largest gain.  Stops when the violation is within tol.
     Rooms to the bounds are carried instead of z: a coordinate at a bound has a room of exactly 0.
     """
-    step = _pair_step if border else _single_step
+    step, measure = (_pair_step, _pair_violation) if border else (_single_step, _single_violation)
     diagonal, here = jnp.diagonal(K), jnp.arange(z.shape[0], dtype=jnp.int32)
     tiny = jnp.finfo(z.dtype).eps * jnp.max(diagonal) + jnp.finfo(z.dtype).tiny
 
     def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
         *point, it, _ = state
-        *point, go = step(K, diagonal, here, tiny, tol, *point)
-        return *point, it + 1, go
+        point = lax.fori_loop(0, CHUNK, lambda _, p: step(K, diagonal, here, tiny, *p), tuple(point))
+        return *point, it + CHUNK, measure(*point) > tol
 
-    start = (high - z, z - low, g, jnp.zeros((), jnp.int32), jnp.isfinite(tol))
+    point = (high - z, z - low, g)
+    start = (*point, jnp.zeros((), jnp.int32), measure(*point) > tol)
     up, down, *_ = lax.while_loop(lambda s: (s[3] < max_steps) & s[4], body, start)
     return jnp.where(up == 0, high, jnp.where(down == 0, low, low + down))
 
 
+def _pair_violation(up: Array, down: Array, g: Array) -> Array:
+    return jnp.max(jnp.where(up > 0, g, -jnp.inf)) - jnp.min(jnp.where(down > 0, g, jnp.inf))
+
+
+def _single_violation(up: Array, down: Array, g: Array) -> Array:
+    return jnp.maximum(jnp.max(jnp.where(up > 0, g, 0.0)), -jnp.min(jnp.where(down > 0, g, 0.0)))
+
+
 def _pair_step(
-    K: Array, diagonal: Array, here: Array, tiny: Array, tol: Array, up: Array, down: Array, g: Array
-) -> tuple[Array, ...]:
-    top = jnp.max(jnp.where(up > 0, g, -jnp.inf))
-    bottom = jnp.min(jnp.where(down > 0, g, jnp.inf))
-    go = top - bottom > tol
-    i = jnp.min(jnp.where((g >= top) & (up > 0), here, here[-1]))
+    K: Array, diagonal: Array, here: Array, tiny: Array, up: Array, down: Array, g: Array
+) -> tuple[Array, Array, Array]:
+    i = _argmax(jnp.where(up > 0, g, -jnp.inf), here)
     row = K[i]
     bend = jnp.maximum(diagonal[i] + diagonal - 2.0 * row, tiny)
-    ahead = jnp.maximum(jnp.where(down > 0, top - g, 0.0), 0.0)
+    ahead = jnp.maximum(jnp.where(down > 0, g[i] - g, 0.0), 0.0)
     j = _argmax(ahead * ahead / bend, here)
-    step = jnp.minimum(jnp.minimum((top - g[j]) / bend[j], up[i]), down[j])
-    step = jnp.where(go, step, 0.0)
+    step = jnp.minimum(jnp.minimum(ahead[j] / bend[j], up[i]), down[j])
     up = up.at[i].add(-step).at[j].add(step)
     down = down.at[i].add(step).at[j].add(-step)
-    return up, down, g - step * (row - K[j]), go
+    return up, down, g - step * (row - K[j])
 
 
 def _single_step(
-    K: Array, diagonal: Array, here: Array, tiny: Array, tol: Array, up: Array, down: Array, g: Array
-) -> tuple[Array, ...]:
+    K: Array, diagonal: Array, here: Array, tiny: Array, up: Array, down: Array, g: Array
+) -> tuple[Array, Array, Array]:
     pull = jnp.where(g > 0, jnp.where(up > 0, g, 0.0), jnp.where(down > 0, g, 0.0))
     bend = jnp.maximum(diagonal, tiny)
-    go = jnp.max(jnp.abs(pull)) > tol
     i = _argmax(pull * pull / bend, here)
-    step = jnp.clip(g[i] / bend[i], -down[i], up[i])
-    step = jnp.where(go, step, 0.0)
-    return up.at[i].add(-step), down.at[i].add(step), g - step * K[i], go
+    step = jnp.clip(pull[i] / bend[i], -down[i], up[i])
+    return up.at[i].add(-step), down.at[i].add(step), g - step * K[i]
 
 
 def _argmax(values: Array, here: Array) -> Array:
-    """The index of (nearly) the largest of nonnegative values.
+    """The index of (nearly) the largest value.
 
     Value and index travel in one integer, whose maximum is several times cheaper than an argmax inside a loop; the
     index takes the last bits of the value.
     """
     mask = jnp.int32((1 << max(1, math.ceil(math.log2(values.shape[0])))) - 1)
     word = lax.bitcast_convert_type(values.astype(jnp.float32), jnp.int32)
-    return jnp.max((word & ~mask) | here) & mask
+    ordered = word ^ (lax.shift_right_arithmetic(word, jnp.int32(31)) & jnp.int32(0x7FFFFFFF))
+    return jnp.max((ordered & ~mask) | here) & mask
