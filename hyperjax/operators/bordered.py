@@ -30,7 +30,7 @@ from jax.scipy.linalg import cho_solve
 from ..types import Array
 from .base import Operator, scatter, where_true
 
-__all__ = ["bordered_solve"]
+__all__ = ["bordered_solve", "feature_factor"]
 
 DIRECT_SIZES = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
@@ -136,23 +136,27 @@ def _dense(A: Array, c: Array, r: Array, total: Array, border: bool) -> tuple[Ar
     return lax.fori_loop(0, REFINEMENTS, refine, with_border(start, total))
 
 
-def _woodbury(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
-    """The system in feature space, for e > 0 throughout: one (p + 1) x (p + 1) Cholesky factor."""
-    h, p = c * c / e, phi.shape[1]
+def feature_factor(phi: Array, h: Array, border: bool) -> Array:
+    """Cholesky factor of I + Phi' diag(h) Phi, bordered by Phi' h and sum h where the bias is free."""
     weighted = h[:, None] * phi
-    S = weighted.T @ phi + jnp.eye(p, dtype=phi.dtype)
+    S = weighted.T @ phi + jnp.eye(phi.shape[1], dtype=phi.dtype)
     if border:
         side, corner = jnp.sum(weighted, axis=0), jnp.sum(h)
         corner = jnp.where(corner > 0, corner, 1.0)
-        S = jnp.concatenate([jnp.c_[S, side], jnp.r_[side, corner][None, :]], axis=0)
-    L = jnp.linalg.cholesky(S)
+        S = jnp.block([[S, side[:, None]], [side[None, :], corner[None, None]]])
+    return lax.linalg.cholesky(S, symmetrize_input=False)
+
+
+def _woodbury(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """The system in feature space, for e > 0 throughout, and one refinement."""
+    L = feature_factor(phi, c * c / e, border)
 
     def once(r: Array, total: Array) -> tuple[Array, Array]:
         rho = c * r / e
         rhs = phi.T @ rho
         if not border:
             return (r - c * (phi @ cho_solve((L, True), rhs))) / e, jnp.zeros_like(total)
-        w = cho_solve((L, True), jnp.r_[rhs, jnp.sum(rho) - total])
+        w = cho_solve((L, True), jnp.append(rhs, jnp.sum(rho) - total))
         return (r - c * (phi @ w[:-1] + w[-1])) / e, w[-1]
 
     u, db = once(r, total)

@@ -75,6 +75,24 @@ def _product_jvp(primals: Any, tangents: Any) -> Any:
 _product.defjvp(_product_jvp, symbolic_zeros=True)
 
 
+def _kept_product(K: Array, source: Any, v: Array) -> Array:
+    """v K once more, as the solution x of  [0 I; I -K] (x, w) = (v, 0).
+
+    JAX drops a custom derivative rule from what it transposes, and reverse mode would see K as a constant when it is
+    differentiated again.  A linear solve keeps its matrix, the rule inside it included, in every mode; K being
+    symmetric, the transposed solve is the same one.
+    """
+
+    def matvec(x: Array) -> Array:
+        return jnp.stack([x[1], x[0] - _product(K, source, x[1])])
+
+    def solve(_: Any, r: Array) -> Array:
+        return jnp.stack([r[1] + r[0] @ K, r[0]])
+
+    # one array, not a pair: JAX transposes the solve only where its whole right-hand side is linear
+    return lax.custom_linear_solve(matvec, jnp.stack([v, jnp.zeros_like(v)]), solve, symmetric=True)[0]
+
+
 class Gram(Operator):
     """K (n, n) stored whole.
 
@@ -101,7 +119,7 @@ class Gram(Operator):
         return self.X.shape[0]
 
     def matmul(self, v: Array) -> Array:
-        return _product(self.K, (self.kernel, self.hp, self.X), v)
+        return _kept_product(self.K, (self.kernel, self.hp, self.X), v)
 
     def whole(self) -> Array:
         return self.K

@@ -2,8 +2,9 @@
 
 import jax.numpy as jnp
 from jax import lax
+from jax.scipy.linalg import cho_solve
 
-from ..operators import bordered_solve
+from ..operators import bordered_solve, feature_factor
 from ..problem import Inner
 from ..types import Array, static
 from .loop import Solver, run, start_point
@@ -16,9 +17,12 @@ class Newton(Solver):
 
     Iteration
         (B) with the curvatures h = s phi''(o) at the current outputs, then a step to a point of the segment
-        where the derivative of the primal along it has changed sign or nearly vanished.
+        where the derivative of the primal along it has changed sign or nearly vanished.  Where K = Phi Phi' is kept
+        factored the same step is taken in w = Phi' z, and z = -s phi'(o) is read off: rounding in sums over samples
+        then never enters the direction.
     Stops when
-        max t |z + s phi'(o)| <= tol and |sum z| is small: an upper bound of `kkt` that needs no prox.
+        an upper bound of `kkt` that needs no prox is within tol: max t |z + s phi'(o)|, or max |Phi (w - Phi' z)|
+        where K is factored; and |sum z| is small.
     Cost per step
         two products with K and one bordered solve a fold.
     Guarantee
@@ -37,38 +41,81 @@ class Newton(Solver):
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` (or zeros); see the class."""
         z, b = start_point(inner, init)
-        t = inner.steps()
+        phi = inner.op.factors()
+        step, start = _stored(inner, z, b) if phi is None else _factored(inner, phi, z, b)
+        return run(step, start, inner, tol, self.max_steps, patience=15)
 
-        def step(state: tuple[Array, Array, Array], active: Array):
-            z, f, b = state
-            o = f + b[:, None]
-            P = 1.0 / (1.0 + t * inner.curvature(o))
-            force = -(z + inner.slope(o))
-            dz, db = bordered_solve(inner.op, P, t, t * P * force, -jnp.sum(z, axis=1), inner.border, True)
-            df = inner.op.matmul(dz)
-            length = jnp.where(active, line_length(inner, z, o, dz, df, df + db[:, None]), 0.0)
-            z, f, b = z + length[:, None] * dz, f + length[:, None] * df, b + length * db
-            return (z, f, b), z, b, smooth_violation(inner, z, f + b[:, None], t)
 
-        return run(step, (z, inner.op.matmul(z), b), inner, tol, self.max_steps, patience=15)
+def _stored(inner: Inner, z: Array, b: Array):
+    """The step in (z, f, b) with K as it is stored, and its start."""
+    t = inner.steps()
+
+    def step(state: tuple[Array, Array, Array], active: Array):
+        z, f, b = state
+        o = f + b[:, None]
+        P = 1.0 / (1.0 + t * inner.curvature(o))
+        force = -(z + inner.slope(o))
+        dz, db = bordered_solve(inner.op, P, t, t * P * force, -jnp.sum(z, axis=1), inner.border, True)
+        df = inner.op.matmul(dz)
+        norms = jnp.sum(z * df, axis=1), jnp.sum(dz * df, axis=1)
+        length = jnp.where(active, line_length(inner, o, df + db[:, None], *norms), 0.0)
+        z, f, b = z + length[:, None] * dz, f + length[:, None] * df, b + length * db
+        return (z, f, b), z, b, smooth_violation(inner, z, f + b[:, None], t)
+
+    return step, (z, inner.op.matmul(z), b)
+
+
+def _factored(inner: Inner, phi: Array, z: Array, b: Array):
+    """The step in (w, b) for K = Phi Phi', and its start."""
+
+    def gradient(w: Array, b: Array) -> tuple[Array, Array, Array]:
+        o = w @ phi.T + b[:, None]
+        z = -inner.slope(o)
+        return o, z, w - z @ phi
+
+    def fold(x: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        h, gw, gb = x
+        L = feature_factor(phi, h, inner.border)
+        if not inner.border:
+            return cho_solve((L, True), -gw), jnp.zeros_like(gb)
+        move = cho_solve((L, True), -jnp.append(gw, gb))
+        return move[:-1], move[-1]
+
+    def step(state: tuple[Array, ...], active: Array):
+        w, b, o, z, gw = state
+        dw, db = lax.map(fold, (inner.curvature(o), gw, -jnp.sum(z, axis=1)))
+        norms = jnp.sum(w * dw, axis=1), jnp.sum(dw * dw, axis=1)
+        length = jnp.where(active, line_length(inner, o, dw @ phi.T + db[:, None], *norms), 0.0)
+        w, b = w + length[:, None] * dw, b + length * db
+        o, z, gw = gradient(w, b)
+        worst = jnp.max(jnp.where(inner.s > 0, jnp.abs(gw @ phi.T), 0.0), axis=1)
+        return (w, b, o, z, gw), z, b, jnp.maximum(worst, _imbalance(inner, z))
+
+    w = z @ phi
+    return step, (w, b, *gradient(w, b))
+
+
+def _imbalance(inner: Inner, z: Array) -> Array:
+    """|sum z| / sum_i s_i c_i where the bias is free, else 0."""
+    if not inner.border:
+        return jnp.zeros_like(z[:, 0])
+    budget = jnp.sum(jnp.where(inner.s > 0, inner.scale(), 0.0), axis=1)
+    return jnp.abs(jnp.sum(z, axis=1)) / jnp.where(budget > 0, budget, 1.0)
 
 
 def smooth_violation(inner: Inner, z: Array, o: Array, t: Array) -> Array:
     """An upper bound (T,) of `kkt` for differentiable losses: the prox is 1-Lipschitz in its argument."""
     worst = jnp.max(jnp.where(inner.s > 0, t * jnp.abs(z + inner.slope(o)), 0.0), axis=1)
-    if not inner.border:
-        return worst
-    budget = jnp.sum(jnp.where(inner.s > 0, 1.0 / t, 0.0), axis=1)
-    return jnp.maximum(worst, jnp.abs(jnp.sum(z, axis=1)) / jnp.where(budget > 0, budget, 1.0))
+    return jnp.maximum(worst, _imbalance(inner, z))
 
 
-def line_length(inner: Inner, z: Array, o: Array, dz: Array, df: Array, do: Array) -> Array:
+def line_length(inner: Inner, o: Array, do: Array, linear: Array, quadratic: Array) -> Array:
     """Step lengths (T,) in (0, 1] along a descent direction of the primal.
 
-    1 where the derivative of the primal along the step is not positive there (to rounding); otherwise the first
-    bisection point with a derivative between half the initial one and zero.
+    `linear` and `quadratic` are <f, df> and <df, df> in the norm of the regulariser.  1 where the derivative of the
+    primal along the step is not positive there (to rounding); otherwise the first bisection point with a derivative
+    between half the initial one and zero.
     """
-    linear, quadratic = jnp.sum(z * df, axis=1), jnp.sum(dz * df, axis=1)
 
     def slope_at(a: Array) -> Array:
         return linear + a * quadratic + jnp.sum(inner.slope(o + a[:, None] * do) * do, axis=1)

@@ -39,6 +39,12 @@ class Envelope(Module):
         p, P = jax.jvp(lambda v: self.inner.prox(v, self.t), (v,), (jnp.ones_like(v),))
         return (v - p) / self.t, P
 
+    def point(self, o: Array) -> Array:
+        """-E'(o); on straight pieces -s phi' itself, so that bounds are met exactly and the bias interval is found."""
+        v = o - self.t * self.centre
+        p, P = jax.jvp(lambda v: self.inner.prox(v, self.t), (v,), (jnp.ones_like(v),))
+        return jnp.where(self.inner.s > 0, jnp.where(P >= 1.0, -self.inner.slope(p), (p - v) / self.t), 0.0)
+
 
 class State(Module):
     """Outer iteration (centre, the last proximal point, momentum, scale of t) and inner one (z, f = K z, b)."""
@@ -118,10 +124,10 @@ def _newton(inner: Inner, state: State, active: Array) -> tuple[State, Array, Ar
         b = jnp.where(stuck, lax.cond(jnp.any(stuck), lambda: _best_bias(env, f, b), lambda: b), b)
         slope, P = env.slope_and_faces(f + b[:, None])
     o = f + b[:, None]
-    soft = 1.0 / (2.0 - P)
+    soft, faces = 1.0 / (2.0 - P), inner.faces(z, o, unit)
     dz, db = bordered_solve(
         inner.op,
-        jnp.concatenate([soft, inner.faces(z, o, unit)]),
+        jnp.concatenate([soft, faces]),
         jnp.concatenate([env.t, unit]),
         jnp.concatenate([-env.t * soft * (z + slope), -inner.residual(z, o, unit)]),
         jnp.tile(-jnp.sum(z, axis=1), 2),
@@ -130,17 +136,31 @@ def _newton(inner: Inner, state: State, active: Array) -> tuple[State, Array, Ar
     )
     (dz, dz2), (db, db2) = jnp.split(dz, 2), jnp.split(db, 2)
     df = inner.op.matmul(dz)
-    length = line_length(env, z, o, dz, df, df + db[:, None])  # type: ignore[arg-type]  # asks for `slope` alone
+    norms = jnp.sum(z * df, axis=1), jnp.sum(dz * df, axis=1)
+    length = line_length(env, o, df + db[:, None], *norms)  # type: ignore[arg-type]  # it asks for `slope` alone
     length = jnp.where(active, length, 0.0)
     moved = z + length[:, None] * dz, f + length[:, None] * df, b + length * db
     state = state.replace(z=moved[0], f=moved[1], b=moved[2], count=state.count + active.astype(jnp.int32))
-    return state, jnp.where(inner.s > 0, z + dz2, 0.0), b + db2
+    straight = (faces >= 1.0) | (inner.s <= 0)
+    at_kink = _to_ends(inner, z + dz2, inner.prox(o - unit * z, unit))
+    z2 = jnp.where(straight, Envelope(inner, z, unit).point(o), at_kink)
+    return state, z2, b + db2
+
+
+def _to_ends(inner: Inner, z: Array, kink: Array) -> Array:
+    """z with what lies within rounding of an end of its range at the kink put on that end."""
+    near = 64.0 * jnp.finfo(z.dtype).eps * inner.scale()
+    off = jnp.finfo(z.dtype).eps ** 0.75 * jnp.maximum(1.0, jnp.abs(kink))
+    for o in (kink - off, kink + off):
+        end = -inner.slope(o)
+        z = jnp.where(jnp.abs(z - end) <= near, end, z)
+    return z
 
 
 def _proximal(inner: Inner, state: State, active: Array) -> State:
     """Move the centre where the envelope is minimised well enough; soften the envelope where it takes too long."""
     env = state.envelope(inner)
-    point = jnp.where(inner.s > 0, -env.slope(state.f + state.b[:, None]), 0.0)
+    point = env.point(state.f + state.b[:, None])
     error = jnp.max(env.t * jnp.abs(state.z - point), axis=1)
     done = active & (error <= 0.1 * jnp.max(env.t * jnp.abs(point - state.centre), axis=1))
     tired = active & ~done & (state.count >= TIRED)

@@ -44,7 +44,8 @@ class Trust(Solver):
     Cost per step
         three products with K, and one for each conjugate gradient step.
     Guarantee
-        trust-region steps never increase the objective, to rounding; convergence from any start, superlinear at the end.
+        trust-region steps never increase the objective, to rounding; convergence from any start,
+        superlinear at the end.
     """
 
     max_steps: int = static(default=200)
