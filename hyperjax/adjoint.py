@@ -102,20 +102,19 @@ def _explicit(
 def _newton_point(inner: Inner, z: Array, b: Array, o: Array) -> tuple[Array, Array]:
     """One Newton step on (F) from a solution; where nobody is free every coefficient already sits on its bound."""
     t = inner.steps()
-    P = inner.faces(z, o, t)
+    nobody = inner.nobody_free(z)
+    P = jnp.where(nobody[:, None], 1.0, inner.faces(z, o, t))
     total = -jnp.sum(z, axis=1) if inner.border else jnp.zeros_like(b)
     dz, db = bordered_solve(inner.op, P, t, -inner.residual(z, o, t), total, inner.border, inner.smooth)
-    somebody = jnp.any(P < 1.0, axis=1)
-    return z + jnp.where(somebody[:, None], dz, 0.0), b + jnp.where(somebody, db, 0.0)
+    return z + jnp.where(nobody[:, None], 0.0, dz), b + jnp.where(nobody, 0.0, db)
 
 
 def _contract(inner_of: Any, inner: Inner, hp: Any, z: Array, b: Array, o: Array, delta: Array):
     """The gradient lambda' prox' + (delta - w)' K' z, the adjoint's residual, and what that residual is worth."""
     t = inner.steps()
-    P, v = inner.faces(z, o, t), o - t * z
-    ends = None
+    v, nobody, ends = o - t * z, inner.nobody_free(z), None
+    P = jnp.where(nobody[:, None], 1.0, inner.faces(z, o, t))
     if inner.border and inner.loss.flat:
-        nobody = jnp.all(P >= 1.0, axis=1)
         at, share = kink_positions(inner, z, o - b[:, None])
         ends = at, jnp.where(nobody[None, :, None], share, 0.0) * jnp.sum(delta, axis=1)[None, :, None]
         delta = delta - jnp.sum(ends[1], axis=0)

@@ -13,12 +13,10 @@ __all__ = ["certificate", "distances", "settle_bias"]
 
 def settle_bias(inner: Inner, z: Array, b: Array) -> tuple[Array, Array, Array]:
     """(b, o, whether b is a choice): the midpoint of the admissible biases where no sample ties it down."""
-    f = inner.op.matmul(z)
-    o = f + b[:, None]
-    if not (inner.border and inner.loss.flat):
-        return b, o, jnp.zeros_like(b, bool)
-    nobody = jnp.all(inner.faces(z, o, inner.steps()) >= 1.0, axis=1)
-    b = jnp.where(nobody, middle(*inner.bias_interval(z, f)), b)
+    f, nobody = inner.op.matmul(z), inner.nobody_free(z)
+    if inner.border and inner.loss.flat:
+        lo, hi = inner.bias_interval(z, f)
+        b = jnp.where(nobody & (lo <= hi), middle(lo, hi), b)
     return b, f + b[:, None], nobody
 
 
@@ -64,7 +62,7 @@ def certificate(inner: Inner, z: Array, b: Array, o: Array, chosen: Array, tol: 
 
     t, in_play = inner.steps(), inner.s > 0
     kkt = violation(inner, z, o, t)
-    P = inner.faces(z, o, t)
+    P = jnp.where(chosen[:, None], 1.0, inner.faces(z, o, t))
     away = distances(inner, z, o, t)
     edge = away <= 64.0 * jnp.finfo(o.dtype).eps * (1.0 + jnp.abs(o) + t * jnp.abs(z))
     regulariser = jnp.sum(z * (o - b[:, None]), axis=1)

@@ -46,7 +46,8 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
     z, b, o = attach(z, b, o, inner)
     t = inner.steps()
     v = o - t * z
-    P = inner.faces(z, o, t)
+    nobody = inner.nobody_free(z)
+    P = jnp.where(nobody[:, None], 1.0, inner.faces(z, o, t))
 
     kernel_part = partial_jvp(lambda op: op.matmul(z), inner.op, moved.op)
     local, d_local = (inner.loss, inner.hp, inner.y, inner.s), (moved.loss, moved.hp, moved.y, moved.s)
@@ -59,7 +60,6 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
     dz, db = bordered_solve(inner.op, P, t, g, jnp.zeros_like(b), inner.border, inner.smooth)
     df = inner.op.matmul(dz) + kernel_part
     if inner.border and inner.loss.flat:
-        nobody = jnp.all(P >= 1.0, axis=1)
         db = jnp.where(nobody, _midpoint_jvp(inner, z, o - b[:, None], df, local, d_local), db)
     return (z, b, o), (dz, db, df + db[:, None])
 

@@ -135,6 +135,13 @@ class Inner(Module):
         v = o - t * z
         return jax.jvp(lambda v: self.prox(v, t), (v,), (jnp.ones_like(v),))[1]
 
+    def nobody_free(self, z: Array) -> Array:
+        """Whether (T,) no coefficient ties its output to one value: an unregularised bias then has an interval."""
+        if not (self.border and self.loss.flat):
+            return jnp.zeros_like(z[:, 0], bool)
+        low, high = lax.stop_gradient(self.interval(lax.stop_gradient(z)))
+        return jnp.all(low < high, axis=1)
+
     def outputs(self, z: Array, b: Array) -> Array:
         """o = K z + b."""
         return self.op.matmul(z) + b[:, None]

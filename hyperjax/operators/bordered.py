@@ -9,9 +9,9 @@ Problem
     read off.  P = 0 is a kink: the output is tied.  In between h = (1 - P)/(t P) is a curvature.
 
 Symmetric form
-    With c = sqrt(1 - P) and dz = base + c u, where base = g/(tP) on the samples with P >= 1/2 (0 elsewhere),
+    With c = sqrt(1 - P) and dz = base + c u, where base = g/(tP) on the samples with (1 - P) K_ii <= tP (0 elsewhere),
 
-        [ c K c + tP   c ] [ u  ]   [ g/c where P < 1/2, else 0, less c (K base) ]
+        [ c K c + tP   c ] [ u  ]   [ g/c where base = 0, else 0, less c (K base) ]
         [ c'           0 ] [ db ] = [ total - sum base                          ]
 
     which is well scaled for kinks (tP = 0) and for saturated smooth losses (1 - P tiny) alike.
@@ -47,7 +47,7 @@ def bordered_solve(
     """
     gap, e = 1.0 - P, t * P
     c = jnp.where(gap > 0, jnp.sqrt(jnp.where(gap > 0, gap, 1.0)), 0.0)
-    read_off = P >= 0.5
+    read_off = lax.stop_gradient((gap * op.diagonal()[None, :] <= e) | (c <= 0))
     base = jnp.where(read_off, g / jnp.where(read_off, e, 1.0), 0.0)
     rhs = jnp.where(read_off, 0.0, g / jnp.where(read_off, 1.0, c)) - c * op.matmul(base)
 

@@ -1,4 +1,4 @@
-"""Decomposition for piecewise linear losses: SMO on a shared working set, Newton on the faces."""
+"""Decomposition for piecewise linear losses: SMO fold by fold, then the proximal Newton iteration to the end."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..losses.piecewise import PiecewiseLinear
-from ..operators import bordered_solve
 from ..problem import Inner, middle
 from ..types import Array, Module, static
 from .loop import Solver, run, start_point
+from .proxgrad import ProxGrad
 from .smo import smo
 
 __all__ = ["Box", "Decomposition"]
@@ -33,18 +33,21 @@ class Decomposition(Solver):
         the problem is  min 1/2 z'Kz - target'z  over boxes (and sum z = 0).
     Iteration
         Second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
-        is factored or n is large), then one product with K brings the outputs up to date.  Where that ends far from
-        `tol`, (B) on the samples the sign of the gradient leaves free gives a face Newton direction, projected to
-        boxes and plane for several lengths, with the exact best point of each segment: never an increase.
+        is factored or n is large), then one product with K brings the outputs up to date.  After `passes` of these,
+        or once all folds are within 1e-3, those not within `tol` go on with ProxGrad, whose first Newton step on (F)
+        ends the search when the faces are already right.
     Stops when
-        the largest violating pair (or coordinate, without border) is within tol: then kkt <= tol.
+        the largest violating pair (or coordinate, without border) is within tol: then kkt <= tol; or as ProxGrad does.
     Cost per step
-        O(q) a SMO step on q samples, O(T n^2) for the product; with Newton a bordered solve and a product of 5 T rows.
+        O(q) a SMO step on q samples, O(T n^2) for the product.
     Guarantee
-        Monotone and feasible: the bias cannot run away.  SMO alone converges; Newton only accelerates it.
+        SMO is monotone and feasible, so the bias cannot run away; ProxGrad converges from any start, K singular or not.
     """
 
-    max_steps: int = static(default=300)
+    passes: int = static(default=4)
+    """SMO passes."""
+    max_steps: int = static(default=400)
+    """Most Newton steps after them."""
     working_set: int = static(default=0)
     """Samples of an SMO pass; 0 chooses: all of them up to 16,384 with K stored, else 1,024."""
 
@@ -64,14 +67,22 @@ class Decomposition(Solver):
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f, far = state
-            z, f = lax.cond(jnp.any(far), lambda: _face_newton(inner, levels, z, f, far), lambda: (z, f))
-            z, f = _smo_pass(inner, levels, z, f, active, tol, size)
+            z, f = _smo_pass(inner, levels, *state, active, coarse, size)
             b, worst, _ = _violations(inner, z, f)
-            return (z, f, worst > 10.0 * tol), z, b, worst
+            return (z, f), z, b, worst
 
-        warm = jnp.full_like(z[:, 0], init is not None, dtype=bool)
-        return run(step, (z, inner.op.matmul(z), warm), inner, tol, self.max_steps, patience=30)
+        f = inner.op.matmul(z)
+        b, worst, _ = _violations(inner, z, f)
+        coarse = jnp.maximum(tol, 1e-3)
+        point, stats = run(step, (z, f), inner, coarse, self.passes, patience=self.passes, first=(z, b, worst))
+
+        def finish():
+            end, more = ProxGrad(max_steps=self.max_steps).solve(inner, point, tol)
+            return end, stats["iterations"] + more["iterations"]
+
+        unfinished = jnp.any(stats["violation"] > tol)
+        point, iterations = lax.cond(unfinished, finish, lambda: (point, stats["iterations"]))
+        return point, {"iterations": iterations}
 
 
 def _levels(inner: Inner) -> list[Array]:
@@ -131,61 +142,6 @@ def _smo_pass(
 
     moved = lax.map(fold, (score, z, box.target - f - b[:, None], box.low, box.high, goal))
     return moved, inner.op.matmul(moved)
-
-
-LENGTHS = (1.0, 0.5, 0.2, 0.05, 0.01)
-
-
-def _face_newton(
-    inner: Inner, levels: list[Array], z: Array, f: Array, active: Array
-) -> tuple[Array, Array]:
-    """One Newton step on the face the gradient leaves free, projected; the best of several segments."""
-    b, _, _ = _violations(inner, z, f)
-    box = _boxes(inner, levels, z, f + b[:, None])
-    pull = box.target - f - b[:, None]
-    inside = (z > box.low) & (z < box.high)
-    entering = ((z == box.low) & (pull > 0)) | ((z == box.high) & (pull < 0))
-    count = jnp.sum(inside, axis=1)
-    room = count // 3 + 64
-    order = jnp.where(entering & (box.high > box.low), jnp.abs(pull), 0.0)
-    keep = _largest(order, room)
-    free = (inside | keep) & active[:, None]
-    free = free & (box.high > box.low)
-    P = jnp.where(free, 0.0, 1.0).astype(z.dtype)
-    dz, _ = bordered_solve(
-        inner.op, P, jnp.ones_like(z), jnp.where(free, pull, 0.0), jnp.zeros_like(b), inner.border, False
-    )
-    dz = jnp.where(free & jnp.isfinite(dz), dz, 0.0)
-    low, high = jnp.where(free, box.low, z), jnp.where(free, box.high, z)
-    trial = jnp.stack([_project(z + a * dz, low, high, inner.border) for a in LENGTHS])
-    step = trial - z[None]
-    Kstep = inner.op.matmul(step.reshape(-1, z.shape[1])).reshape(step.shape)
-    slope = -jnp.sum(step * pull[None], axis=2)
-    bend = jnp.sum(step * Kstep, axis=2)
-    length = jnp.where(bend > 0, jnp.minimum(-slope / jnp.where(bend > 0, bend, 1.0), 1.0), 1.0)
-    length = jnp.where(slope < 0, length, 0.0)
-    gain = length * slope + 0.5 * length * length * bend
-    best = jnp.argmin(gain, axis=0)
-    fold = jnp.arange(z.shape[0])
-    use = jnp.where(active & (gain[best, fold] < 0), length[best, fold], 0.0)[:, None]
-    chosen = step[best, fold]
-    new = jnp.where(use >= 1.0, trial[best, fold], z + use * chosen)
-    return jnp.clip(new, low, high), f + use * Kstep[best, fold]
-
-
-def _largest(score: Array, count: Array) -> Array:
-    """A mask of (about) the `count` largest positive entries of every row."""
-    low, high = jnp.zeros_like(score[:, 0]), jnp.max(score, axis=1)
-
-    def body(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
-        mid = 0.5 * (low + high)
-        many = jnp.sum(score > mid[:, None], axis=1) > count
-        return jnp.where(many, mid, low), jnp.where(many, high, mid)
-
-    low, high = lax.fori_loop(0, 20, body, (low, high))
-    few = jnp.sum(score > 0, axis=1) <= count
-    return (score > jnp.where(few, 0.0, high)[:, None]) & (score > 0)
 
 
 def _project(v: Array, low: Array, high: Array, border: bool) -> Array:

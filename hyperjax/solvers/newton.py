@@ -53,9 +53,11 @@ def _stored(inner: Inner, z: Array, b: Array):
     def step(state: tuple[Array, Array, Array], active: Array):
         z, f, b = state
         o = f + b[:, None]
-        P = 1.0 / (1.0 + t * inner.curvature(o))
+        h = inner.curvature(o)
+        P = 1.0 / (1.0 + t * h)
         force = -(z + inner.slope(o))
         dz, db = bordered_solve(inner.op, P, t, t * P * force, -jnp.sum(z, axis=1), inner.border, True)
+        db = _bias_step(inner, h, jnp.sum(inner.slope(o), axis=1), db)
         df = inner.op.matmul(dz)
         norms = jnp.sum(z * df, axis=1), jnp.sum(dz * df, axis=1)
         length = jnp.where(active, line_length(inner, o, df + db[:, None], *norms), 0.0)
@@ -83,7 +85,9 @@ def _factored(inner: Inner, phi: Array, z: Array, b: Array):
 
     def step(state: tuple[Array, ...], active: Array):
         w, b, o, z, gw = state
-        dw, db = lax.map(fold, (inner.curvature(o), gw, -jnp.sum(z, axis=1)))
+        h = inner.curvature(o)
+        dw, db = lax.map(fold, (h, gw, -jnp.sum(z, axis=1)))
+        db = _bias_step(inner, h, -jnp.sum(z, axis=1), db)
         norms = jnp.sum(w * dw, axis=1), jnp.sum(dw * dw, axis=1)
         length = jnp.where(active, line_length(inner, o, dw @ phi.T + db[:, None], *norms), 0.0)
         w, b = w + length[:, None] * dw, b + length * db
@@ -93,6 +97,15 @@ def _factored(inner: Inner, phi: Array, z: Array, b: Array):
 
     w = z @ phi
     return step, (w, b, *gradient(w, b))
+
+
+def _bias_step(inner: Inner, h: Array, gradient: Array, db: Array) -> Array:
+    """db, or where every curvature has underflown a step downhill of up to 10 units for the line search to cut."""
+    if not inner.border:
+        return db
+    budget = jnp.sum(jnp.where(inner.s > 0, inner.scale(), 0.0), axis=1)
+    flat = jnp.sum(h, axis=1) <= 1e-12 * budget
+    return jnp.where(flat, -10.0 * gradient / jnp.where(budget > 0, budget, 1.0), db)
 
 
 def _imbalance(inner: Inner, z: Array) -> Array:

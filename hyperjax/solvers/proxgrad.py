@@ -1,6 +1,5 @@
 """Accelerated proximal iteration with semismooth Newton steps: the solver for kinked losses known by phi alone."""
 
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -87,8 +86,10 @@ class ProxGrad(Solver):
         2018 (semismooth Newton inside a proximal method).
     """
 
-    max_steps: int = static(default=1000)
+    max_steps: int = static(default=400)
     """Most Newton steps."""
+    patience: int = static(default=100)
+    """Steps without a fall of the violation by a tenth before a fold is given up."""
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` (or zeros); see the class."""
@@ -110,7 +111,7 @@ class ProxGrad(Solver):
         stiffness = jnp.mean(inner.op.diagonal()) * jnp.max(inner.scale(), axis=1)
         state = State(z, z, one, jnp.sqrt(1.0 + stiffness), z, f, b, jnp.zeros_like(b, jnp.int32))
         first = z, b, violation(inner, z, f + b[:, None], t)
-        return run(step, state, inner, tol, self.max_steps, patience=self.max_steps, first=first)
+        return run(step, state, inner, tol, self.max_steps, patience=self.patience, first=first)
 
 
 def _newton(inner: Inner, state: State, active: Array) -> tuple[State, Array, Array]:

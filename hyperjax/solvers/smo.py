@@ -22,7 +22,8 @@ def smo(K: Array, z: Array, g: Array, low: Array, high: Array, tol: Array, max_s
     Rooms to the bounds are carried instead of z: a coordinate at a bound has a room of exactly 0.
     """
     step, measure = (_pair_step, _pair_violation) if border else (_single_step, _single_violation)
-    diagonal, here = jnp.diagonal(K), jnp.arange(z.shape[0], dtype=jnp.int32)
+    here = jnp.arange(z.shape[0], dtype=jnp.int32)
+    diagonal = K[here, here]
     tiny = jnp.finfo(z.dtype).eps * jnp.max(diagonal) + jnp.finfo(z.dtype).tiny
 
     def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
