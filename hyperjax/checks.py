@@ -10,6 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .domains import NonNegative
 from .folds import Folds
@@ -100,13 +101,13 @@ def array(name: str, value: Any, dtype: Any = None) -> Array:
         raise ValueError(f"{name} holds {what}: convert it to real numbers first")
     if dtype is None:
         dtype = kind if kind in (np.dtype("float32"), np.dtype("float64")) else np.dtype(float)
-    with contextlib.nullcontext() if isinstance(value, jax.core.Tracer) else jax.ensure_compile_time_eval():
+    with contextlib.nullcontext() if isinstance(value, Tracer) else jax.ensure_compile_time_eval():
         return jnp.asarray(value, jax.dtypes.canonicalize_dtype(dtype))
 
 
 def concrete(*trees: Any) -> bool:
     """Whether no leaf is being traced."""
-    return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(trees))
+    return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
 
 
 def hyperparameters(problem: Problem, hp: Any, X: Array, y: Array) -> Hyperparameters:

@@ -21,6 +21,13 @@ def _seeded():
     np.random.seed(0)
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _compiled_code_is_dropped():
+    """A process holds only so many memory maps, and every compiled program takes some of them."""
+    yield
+    jax.clear_caches()
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     return np.random.default_rng(0)

@@ -2,7 +2,6 @@
 
 import jax.numpy as jnp
 import numpy as np
-from scipy.linalg import eigh_tridiagonal
 
 from .base import Kernel
 
@@ -90,7 +89,8 @@ def _extreme_eigenvalues(K: np.ndarray) -> tuple[float, float]:
             break
         betas.append(length)
         basis.append(w / np.asarray(length, K.dtype))
-    values = eigh_tridiagonal(np.asarray(alphas), np.asarray(betas[: len(alphas) - 1]), eigvals_only=True)
+    beside = np.asarray(betas[: len(alphas) - 1])
+    values = np.linalg.eigvalsh(np.diag(alphas) + np.diag(beside, 1) + np.diag(beside, -1))
     return float(values[0]), float(values[-1])
 
 

@@ -23,6 +23,8 @@ Solved by
     iterative refinement gives the least-norm solution when K is singular.
 """
 
+from typing import Any
+
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
@@ -54,17 +56,17 @@ def bordered_solve(
     def symmetric(u: Array) -> Array:
         return e * u + c * op.matmul(c * u)
 
-    fixed = op.constant(), lax.stop_gradient(c), lax.stop_gradient(e)
+    op0, c0, e0 = op.constant(), lax.stop_gradient(c), lax.stop_gradient(e)
     if not border:
         zero = jnp.zeros_like(total)
         u = lax.custom_linear_solve(
-            symmetric, rhs, solve=lambda _, r: _solve(*fixed, r, zero, border, smooth)[0], symmetric=True
+            symmetric, rhs, solve=lambda _, r: _solve(op0, c0, e0, r, zero, border, smooth)[0], symmetric=True
         )
         return base + c * u, zero
     u, db = lax.custom_linear_solve(
         lambda x: (symmetric(x[0]) + c * x[1][:, None], jnp.sum(c * x[0], axis=1)),
         (rhs, total - jnp.sum(base, axis=1)),
-        solve=lambda _, b: _solve(*fixed, *b, border, smooth),
+        solve=lambda _, b: _solve(op0, c0, e0, b[0], b[1], border, smooth),
         symmetric=True,
     )
     return base + c * u, db
@@ -76,11 +78,11 @@ def _solve(
     """Pick the method by what is stored and by how many samples take part."""
     phi = op.factors()
     if phi is not None and smooth:
-        return lax.map(lambda x: _woodbury(phi, *x, border), (c, e, r, total))
+        return lax.map(lambda x: _woodbury(phi, x[0], x[1], x[2], x[3], border), (c, e, r, total))
     sizes = [m for m in DIRECT_SIZES if m < op.n] + ([op.n] if op.n <= DIRECT_SIZES[-1] else [])
-    branches = [_direct_branch(op, m, border) for m in sizes]
+    branches: list[Any] = [_direct_branch(op, m, border) for m in sizes]
     if op.n > DIRECT_SIZES[-1]:
-        branches.append(lambda x: _conjugate_gradients(op, *x, border))
+        branches.append(lambda x: _conjugate_gradients(op, x[0], x[1], x[2], x[3], border))
     most = jnp.max(jnp.sum(c > 0, axis=1))
     which = jnp.sum(most > jnp.asarray(sizes)) if len(branches) > 1 else 0
     return lax.switch(which, branches, (c, e, r, total))
@@ -95,22 +97,24 @@ def _direct_branch(op: Operator, size: int, border: bool):
             return v.at[index].get(mode="fill", fill_value=fill)
 
         ci = take(c, 0.0)
-        A = ci[:, None] * op.block(index) * ci[None, :] + jnp.diag(take(e, 1.0))
-        u, db = _dense(A, ci, take(r, 0.0), total, border)
+        A = op.block(index) * (ci[:, None] * ci[None, :])
+        u, db = _dense(A, ci, take(e, 1.0), take(r, 0.0), total, border)
         # a sample with c = 0 is decoupled: its row reads e u = r
         return scatter(u, index, c.shape[0]) + jnp.where(c > 0, 0.0, r / jnp.where(c > 0, 1.0, e)), db
 
     return lambda batch: lax.map(fold, batch)
 
 
-def _dense(A: Array, c: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
-    """Least-norm solution of the bordered system with a dense positive semidefinite A."""
-    trace, on = jnp.trace(A), jnp.arange(A.shape[0])
+def _dense(A: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """Least-norm solution of the bordered system with a dense positive semidefinite A + diag(e)."""
+    on = jnp.arange(A.shape[0])
+    trace = jnp.sum(A[on, on] + e)
     rho = jnp.where(trace > 0, trace, 1.0) / A.shape[0] if border else jnp.zeros_like(total)
-    shifted = A + rho * c[:, None] * c[None, :]
+    shifted = A + (rho * c)[:, None] * c[None, :] if border else A
 
     def factor(ridge: Array) -> Array:
-        return lax.linalg.cholesky(shifted.at[on, on].add(ridge), symmetrize_input=False)
+        # transposed, a symmetric matrix already has the column order LAPACK asks for
+        return lax.linalg.cholesky(shifted.at[on, on].add(e + ridge).T, symmetrize_input=False)
 
     ridge = jnp.finfo(A.dtype).eps * (trace + rho * jnp.sum(c * c))
     L, _ = lax.while_loop(
@@ -129,7 +133,7 @@ def _dense(A: Array, c: Array, r: Array, total: Array, border: bool) -> tuple[Ar
 
     def refine(_: int, x: tuple[Array, Array]) -> tuple[Array, Array]:
         u, db = x
-        rest, short = r - A @ u - c * db, (total - jnp.sum(c * u)) if border else jnp.zeros_like(total)
+        rest, short = r - A @ u - e * u - c * db, (total - jnp.sum(c * u)) if border else jnp.zeros_like(total)
         du, ddb = with_border(cho_solve((L, True), rest + rho * c * short), short)
         return u + du, db + ddb
 

@@ -12,8 +12,8 @@ from .base import Operator
 
 __all__ = ["Gram", "cross_matmul", "partial_jvp"]
 
-BLOCK_ENTRIES = 1 << 18
-"""Entries of K a streamed product builds at a time: 1 MB in float32, which stays in a core's cache."""
+BLOCK_ENTRIES = 1 << 20
+"""Entries of K a streamed product builds at a time: 4 MB in float32, small enough for caches and worth threads."""
 
 
 def partial_jvp(f: Any, tree: Any, tangent: Any) -> Any:

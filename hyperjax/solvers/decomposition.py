@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..losses.piecewise import PiecewiseLinear
+from ..losses.piecewise import Pieces, PiecewiseLinear
 from ..problem import Inner, middle
 from ..types import Array, Module, static
 from .loop import Solver, run, start_point
@@ -67,7 +67,7 @@ class Decomposition(Solver):
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f = _smo_pass(inner, levels, *state, active, coarse, size)
+            z, f = _smo_pass(inner, levels, state[0], state[1], active, coarse, size)
             b, worst, _ = _violations(inner, z, f)
             return (z, f), z, b, worst
 
@@ -85,15 +85,20 @@ class Decomposition(Solver):
         return point, {"iterations": iterations}
 
 
+def _pieces(inner: Inner) -> Pieces:
+    assert isinstance(inner.loss, PiecewiseLinear)  # what `supports` asks for
+    return inner.loss.pieces(inner.y, inner.hp)
+
+
 def _levels(inner: Inner) -> list[Array]:
     """Breakpoints of the dual in ascending order: z = -s * slope, from the steepest piece to the flattest."""
-    _, slopes = inner.loss.kinks_and_slopes(inner.y, inner.hp)
+    _, slopes, _ = _pieces(inner)
     return [-inner.s * slope[None, :] for slope in reversed(slopes)]
 
 
 def _boxes(inner: Inner, levels: list[Array], z: Array, o: Array) -> Box:
     """The piece every coefficient is on; at a breakpoint the one on the side it would leave first."""
-    kinks, _ = inner.loss.kinks_and_slopes(inner.y, inner.hp)
+    kinks, _, _ = _pieces(inner)
     targets = [jnp.broadcast_to(k[None, :], z.shape) for k in reversed(kinks)]
     box = Box(levels[0], levels[1], targets[0])
     for j in range(1, len(targets)):

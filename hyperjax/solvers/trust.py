@@ -83,7 +83,7 @@ class Trust(Solver):
             clean = x.replace(z=z, f=inner.op.matmul(z))
             before, after = (smooth_violation(inner, v.z, v.f + v.b[:, None], t) for v in (x, clean))
             use = active & (after < 0.5 * before)
-            x = Vector(*(jnp.where(use[:, None], new, old) for new, old in ((z, x.z), (clean.f, x.f))), x.b)
+            x = Vector(jnp.where(use[:, None], z, x.z), jnp.where(use[:, None], clean.f, x.f), x.b)
             return (x, radius), x.z, x.b, jnp.where(use, after, before)
 
         first = x.z, x.b, smooth_violation(inner, x.z, x.f + x.b[:, None], t)
