@@ -13,6 +13,7 @@ Derivative
     attain the ends.
 """
 
+import functools
 from typing import Any
 
 import jax
@@ -20,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import checks
-from .criteria.base import apply
+from .criteria.base import Criterion, apply
 from .folds import Folds, as_folds
 from .implicit import kink_positions
 from .operators import bordered_solve
@@ -67,14 +68,19 @@ def hypergradient_info(
     extra = {"criterion": hp["criterion"]} if "criterion" in hp else {}
     train = folds.train.astype(X.dtype)
     s = train if weights is None else train * weights[None, :]
-    value, gradient, residual, bound = _explicit(problem, {**fitted, **extra}, X, y, s, folds, solution, criterion)
+    # a criterion of the library is a pytree, a bare function part of the program
+    tree, function = (criterion, None) if isinstance(criterion, Criterion) else (None, criterion)
+    given = problem, {**fitted, **extra}, X, y, s, folds, solution
+    value, gradient, residual, bound = _explicit(function, tree, *given)
     return value, gradient, HypergradientInfo(solution, solution.code, residual, bound)
 
 
+@functools.partial(jax.jit, static_argnums=0)
 def _explicit(
-    problem: Problem, hp: Any, X: Array, y: Array, s: Array, folds: Folds, solution: Solution, criterion: Any
+    function: Any, tree: Any, problem: Problem, hp: Any, X: Array, y: Array, s: Array, folds: Folds, solution: Solution
 ) -> tuple[Array, Any, Array, Any]:
     """Value, gradient, adjoint residuals and error bounds at a solution."""
+    criterion = function if tree is None else tree
 
     def value_of(outputs: Array, hp: Any) -> Array:
         moved = solution.replace(outputs=outputs)

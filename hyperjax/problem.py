@@ -140,7 +140,9 @@ class Inner(Module):
         if not (self.border and self.loss.flat):
             return jnp.zeros_like(z[:, 0], bool)
         low, high = lax.stop_gradient(self.interval(lax.stop_gradient(z)))
-        return jnp.all(low < high, axis=1)
+        # an interval found by bisection is a few floats wide even where it is a point
+        rounding = 64.0 * jnp.finfo(z.dtype).eps * (1.0 + jnp.where(jnp.isfinite(low), jnp.abs(low), 0.0))
+        return jnp.all(low + rounding < high, axis=1)
 
     def outputs(self, z: Array, b: Array) -> Array:
         """o = K z + b."""

@@ -126,6 +126,8 @@ def _weights(rng: np.random.Generator, trait: str, rows: int, y: np.ndarray) -> 
         s *= 10.0 ** rng.uniform(-3, 3, len(y))
     if trait == "one class":
         s[1] *= y > 0
+        if not s[1].any():
+            s[1, np.argmax(y[:rows])] = 1.0
     if trait == "nobody free" and rows % 2:
         s[:, rows - 1] = 0.0
     if trait == "one free":

@@ -46,7 +46,7 @@ class Decomposition(Solver):
 
     passes: int = static(default=4)
     """SMO passes."""
-    max_steps: int = static(default=400)
+    max_steps: int = static(default=1000)
     """Most Newton steps after them."""
     working_set: int = static(default=0)
     """Samples of an SMO pass; 0 chooses: all of them up to 16,384 with K stored, else 1,024."""

@@ -1,6 +1,5 @@
 """Stochastic proximal gradient for every loss, in the dual representation."""
 
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -28,11 +27,12 @@ class SGD(Solver):
         O(batch n) a fold with K stored, O(batch d + n) with K factored; an epoch ends with one product with K.
     Guarantee
         the steps satisfy sum a = inf, sum a^2 < inf and f is strongly convex: f converges with the number of epochs,
-        the objective of the average about as 1/k (without unregularised bias).  Do not expect more than three digits.
+        the objective of the average about as 1/k (without unregularised bias).
+        Expect two or three digits of it, not more.
     """
 
     epochs: int = static(default=200)
-    batch: int = static(default=16)
+    batch: int = static(default=2)
     seed: int = 0
     """Seed of the sampling: the same seed gives the same bits."""
 

@@ -29,21 +29,25 @@ def test_equals_the_rule(loss, bias, C):
     def f(hp):
         return CRITERION(hj.cross_decision(problem, hp, X, Y, FOLDS, tol=1e-12), Y, FOLDS)
 
-    value, grad = jax.value_and_grad(f)(hp)
+    value, grad = jax.jit(jax.value_and_grad(f))(hp)
     same, explicit, info = hj.hypergradient_info(problem, hp, X, Y, FOLDS, CRITERION, tol=1e-12)
-    assert value == same
+    np.testing.assert_allclose(value, same, rtol=1e-12)
     size = max(float(jnp.max(jnp.abs(g))) for g in jax.tree.leaves(grad))
     jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12 * size), grad, explicit)
     assert np.all(info.adjoint_residual < 1e-10)
     assert all(np.all(b <= 1e-9 * (1.0 + size)) for b in jax.tree.leaves(info.error_bound))
 
 
-def test_bound_covers_an_unfinished_solve():
+def test_bound_covers_a_loose_solve():
     problem, hp = problem_at(hj.losses.Logistic(), True, 1.0)
     _, exact, _ = hj.hypergradient_info(problem, hp, X, Y, FOLDS, CRITERION, tol=1e-13)
-    rough = hj.solvers.Newton(max_steps=2)
-    _, grad, info = hj.hypergradient_info(problem, hp, X, Y, FOLDS, CRITERION, solver=rough, tol=1e-13)
-    assert np.all(info.code == hj.Code.MAX_STEPS) or np.all(np.isnan(grad["loss"]["C"]))
+    loose = hj.solvers.ProxGrad()
+    _, grad, info = hj.hypergradient_info(problem, hp, X, Y, FOLDS, CRITERION, solver=loose, tol=3e-2)
+    assert np.max(info.solution.kkt) > 1e-5
+    errors = jax.tree.map(lambda a, b: jnp.abs(a - b), grad, exact)
+    worst = max(float(jnp.max(e)) for e in jax.tree.leaves(errors))
+    assert worst > 1e-8
+    jax.tree.map(lambda e, bound: np.testing.assert_array_less(e, 1.5 * bound + 1e-12), errors, info.error_bound)
 
 
 def test_a_plain_callable_and_repeats():
@@ -57,4 +61,5 @@ def test_a_plain_callable_and_repeats():
         return criterion(hj.cross_decision(problem, hp, X, Y, folds, tol=1e-12), jnp.asarray(Y))
 
     _, explicit, _ = hj.hypergradient_info(problem, hp, X, Y, folds, criterion, tol=1e-12)
-    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-14), jax.grad(f)(hp), explicit)
+    grad = jax.jit(jax.grad(f))(hp)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-14), grad, explicit)

@@ -1,53 +1,14 @@
-"""Bad input, called eagerly: a ValueError that names the argument, what was found and what to do; codes under jit."""
+"""Bad input, called eagerly: a ValueError that names the argument, what was found and what to do."""
 
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.sparse
 
 import hyperjax as hj
-
-N, D, T = 12, 3, 3
-RNG = np.random.default_rng(0)
-X = RNG.standard_normal((N, D))
-Y = np.where(np.arange(N) % 2 == 0, 1.0, -1.0)
-PROBLEM = hj.Problem(kernel=hj.kernels.RBF())
-FOLDS = hj.folds.stratified(Y, T, seed=0)
-NAN, INF = float("nan"), float("inf")
-
-
-def hp(C: Any = 1.0, gamma: Any = 0.5, **more: Any) -> dict[str, Any]:
-    return {"loss": {"C": C}, "kernel": {"gamma": gamma}, **more}
-
-
-def with_entry(array: np.ndarray, at: Any, value: float) -> np.ndarray:
-    array = np.array(array)
-    array[at] = value
-    return array
-
-
-def refused(call: Any, *words: str) -> None:
-    """`call` raises a ValueError whose one line holds all words: the argument, what was found, what to do."""
-    with pytest.raises(ValueError) as caught:
-        call()
-    message = str(caught.value)
-    assert type(caught.value) is ValueError
-    for word in words:
-        assert word in message, f"{word!r} is missing in {message!r}"
-    assert "\n" not in message and len(message) < 400, message
-
-
-def refused_everywhere(*words: str, problem: Any = PROBLEM, folds: Any = FOLDS, **arguments: Any) -> None:
-    """Refused by solve, cross_solve and cross_decision alike."""
-    given = {"hp": hp(), "X": X, "y": Y, **arguments}
-    places = [given[name] for name in ("hp", "X", "y")]
-    options = {name: value for name, value in given.items() if name not in ("hp", "X", "y")}
-    refused(lambda: hj.solve(problem, *places, **options), *words)
-    refused(lambda: hj.cross_solve(problem, *places, folds, **options), *words)
-    refused(lambda: hj.cross_decision(problem, *places, folds, **options), *words)
+from tests.robustness.given import FOLDS, INF, NAN, PROBLEM, D, N, T, X, Y, hp, refused, refused_everywhere, with_entry
 
 
 @pytest.mark.parametrize("bad", [NAN, INF, -INF])
@@ -331,96 +292,3 @@ def test_folds_made_badly():
         (lambda: f.from_splitter([([0], [99])], X, Y), ["cv must give row numbers", "0 to 11"]),
     ):
         refused(call, *words)
-
-
-class Frame:
-    """The part of a pandas object that numpy uses."""
-
-    def __init__(self, values: np.ndarray):
-        self.values = values
-
-    def __array__(self, dtype: Any = None, copy: Any = None) -> np.ndarray:
-        return np.asarray(self.values, dtype)
-
-
-def test_numbers_of_other_kinds_are_taken():
-    """Integers, booleans, lists, frames and Python numbers become the working float type, with the same result."""
-    whole = np.round(3 * X).astype(int)
-    expected = hj.solve(PROBLEM, hp(1.0, 1.0), whole.astype(float), Y, weights=np.ones(N))
-    for given in (
-        (hp(1, 1), whole, Y.astype(int), np.ones(N, bool)),
-        (hp(True, np.int32(1)), whole.tolist(), Y.tolist(), [1] * N),
-        (hp(np.float32(1), jnp.float32(1)), Frame(whole), Frame(Y), Frame(np.ones(N))),
-        (hp(), jnp.asarray(whole), jnp.asarray(Y, jnp.float32), jnp.ones(N, jnp.int32)),
-    ):
-        h, *data, weights = given
-        found = hj.solve(PROBLEM, h | {"kernel": {"gamma": 1}}, *data, weights=weights)
-        assert found.z.dtype == expected.z.dtype
-        np.testing.assert_array_equal(found.z, expected.z)
-    single = hj.solve(PROBLEM, hp(), X.astype(np.float32), Y.astype(int))
-    assert {leaf.dtype for leaf in (single.z, single.b, single.kkt)} == {jnp.dtype("float32")}
-    assert hj.solve(PROBLEM, hp(), X.astype(np.float16), Y).z.dtype == jnp.result_type(float)
-
-
-def test_the_same_badness_under_jit_is_a_code():
-    """No exception and no hang: NaN and infinity anywhere give NONFINITE for every fold they reach."""
-
-    @jax.jit
-    def codes(h: Any, X: Any, y: Any, weights: Any) -> Any:
-        solution = hj.solve(PROBLEM, h, X, y, weights=weights)
-        return solution.code, hj.cross_decision(PROBLEM, h, X, y, FOLDS, weights=weights)
-
-    good = {"h": jax.tree.map(jnp.asarray, hp()), "X": X, "y": Y, "weights": np.ones(N)}
-    code, outputs = codes(**good)
-    assert not hj.Code(int(code)).failed and np.all(np.isfinite(outputs))
-    for bad in (NAN, INF, -INF):
-        for change in (
-            {"X": with_entry(X, (3, 1), bad)},
-            {"y": with_entry(Y, 2, bad)},
-            {"weights": with_entry(np.ones(N), 1, bad)},
-            {"h": jax.tree.map(jnp.asarray, hp(C=bad))},
-            {"h": jax.tree.map(jnp.asarray, hp(gamma=bad))},
-        ):
-            code, outputs = codes(**{**good, **change})
-            assert hj.Code(int(code)) is hj.Code.NONFINITE, (bad, list(change), hj.Code(int(code)))
-            assert np.any(np.isnan(outputs)), (bad, list(change))
-
-
-def test_values_out_of_their_domain_under_jit_fail():
-    """What eager calls refuse must not come out of a jit as a solution."""
-
-    @jax.jit
-    def code(h: Any, y: Any, weights: Any) -> Any:
-        return hj.solve(PROBLEM, h, X, y, weights=weights).code
-
-    as_arrays = lambda **values: jax.tree.map(jnp.asarray, hp(**values))  # noqa: E731
-    ones = np.ones(N)
-    for what, arguments in {
-        "C = 0": (as_arrays(C=0.0), Y, ones),
-        "C < 0": (as_arrays(C=-1.0), Y, ones),
-        "gamma < 0": (as_arrays(gamma=-1.0), Y, ones),
-        "negative weight": (as_arrays(), Y, with_entry(ones, 3, -1.0)),
-        "no weight": (as_arrays(), Y, 0.0 * ones),
-        "labels 0 and 1": (as_arrays(), (Y + 1) / 2, ones),
-    }.items():
-        found = hj.Code(int(code(*arguments)))
-        assert found.failed, f"{what}: {found.name}"
-
-
-def test_an_indefinite_kernel_matrix_under_jit_fails():
-    problem = hj.Problem(kernel=hj.kernels.Precomputed())
-    given = {"loss": {"C": jnp.asarray(1.0)}, "kernel": {}}
-    code = jax.jit(lambda K: hj.solve(problem, given, K, Y).code)
-    assert hj.Code(int(code(X @ X.T - 3.0 * np.eye(N)))) is hj.Code.SINGULAR
-    assert hj.Code(int(code(-(X @ X.T)))).failed
-
-
-def test_data_a_jit_closes_over_are_still_checked():
-    """Concrete data inside a traced function are checked, a callable kernel too."""
-    problem = hj.Problem(kernel=lambda x, z: jnp.sum(x * z))
-
-    def outputs(C: Any, X: Any = X) -> Any:
-        return hj.solve(problem, {"loss": {"C": C}, "kernel": {}}, X, Y).outputs
-
-    assert np.all(np.isfinite(jax.jit(outputs)(1.0)))
-    refused(lambda: jax.jit(lambda C: outputs(C, with_entry(X, (0, 0), NAN)))(1.0), "X holds 1 NaN")
