@@ -1,4 +1,4 @@
-"""Squared hinge and logistic, linear, five folds, all rows: hyperjax against LIBLINEAR's primal solvers."""
+"""Squared hinge and logistic, linear, five folds, all rows of dense, standardised data: hyperjax against LIBLINEAR's primal solvers."""
 
 import contextlib
 import io
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from liblinear.liblinear import parameter, problem
 from liblinear.liblinearutil import train
-from task import alternate, clock, draw, load, permuted, splits
+from task import alternate, clock, draw, load, permuted, splits, standardised
 
 import hyperjax as hj
 
@@ -68,6 +68,7 @@ def rows(folder, seed, repeats, quick):
     """One row a data set and loss, C = 1, bias as one more weight (-B 1)."""
     for name in ("ijcnn1",) if quick else ("a9a", "ijcnn1", "connect4"):
         X, y = load(folder, name)
+        X = standardised(X)
         if quick:
             X, y = draw(X, y, 5000, seed)
         for label, loss, kind in CASES:

@@ -7,10 +7,20 @@ import jax.numpy as jnp
 from ..types import Array
 from .base import Operator
 from .bordered import bordered_solve, feature_factor
-from .features import Features
+from .features import Features, gather_features
 from .gram import Gram, cross_matmul, partial_jvp
 
-__all__ = ["Features", "Gram", "Operator", "bordered_solve", "build", "cross_matmul", "feature_factor", "partial_jvp"]
+__all__ = [
+    "Features",
+    "Gram",
+    "Operator",
+    "bordered_solve",
+    "build",
+    "cross_matmul",
+    "feature_factor",
+    "gather_features",
+    "partial_jvp",
+]
 
 
 def build(kernel: Any, hp: Any, X: Array, offset: bool = False) -> Operator:
