@@ -1,4 +1,4 @@
-"""Squared hinge and logistic, linear, five folds, all rows of dense, standardised data: hyperjax against LIBLINEAR's primal solvers."""
+"""Squared hinge and logistic, linear, five folds, all rows standardised: hyperjax against LIBLINEAR's primal."""
 
 import contextlib
 import io
