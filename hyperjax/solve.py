@@ -60,8 +60,10 @@ class Solution(Module):
         With a Precomputed kernel X_new holds the kernel values between new and training rows, (m, n).
         """
         X_new = checks.new_rows(self.problem, X_new, self.X)
-        z, b = jnp.atleast_2d(self.z), jnp.atleast_1d(self.b)
-        out = _decision(self.problem, self.hp, self.X, z, b, X_new)
+        X, z, b = self.X, jnp.atleast_2d(self.z), jnp.atleast_1d(self.b)
+        if checks.concrete((X, z, X_new)) and not self.problem.kernel.needs_all_rows():
+            X, z = _support(X, z, X_new.shape[0])
+        out = _decision(self.problem, self.hp, X, z, b, X_new)
         return out if self.z.ndim == 2 else out[0]
 
     def held_out(self, folds: Folds) -> Array:
@@ -204,6 +206,23 @@ def _start(problem: Problem, hp: Hyperparameters, y: Array, s: Array, init: Any)
         then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (before, hp["loss"])))
         z = z * (now / then)[None, :]
     return lax.stop_gradient((z, b))
+
+
+WORTH_A_COPY = 1 << 24
+"""Kernel values of a prediction from which on rows without a coefficient are dropped first."""
+
+
+def _support(X: Array, z: Array, m: int) -> tuple[Array, Array]:
+    """The rows that some fold uses, filled up to a round number so that few programs are compiled."""
+    if m * X.shape[0] < WORTH_A_COPY:
+        return X, z
+    rows = np.flatnonzero(np.asarray(jnp.any(z != 0, axis=0)))
+    size = -(-max(len(rows), 1) // 1024) * 1024
+    if size >= X.shape[0]:
+        return X, z
+    fill = jnp.asarray(np.r_[rows, np.zeros(size - len(rows), rows.dtype)])
+    kept = jnp.arange(size) < len(rows)
+    return X[fill], jnp.where(kept[None, :], z[:, fill], 0.0)
 
 
 def _failed(code: Array) -> Array:

@@ -73,7 +73,7 @@ def load(path: Any, problem: Problem | None = None) -> Solution:
             _same_problem(path, stored, problem)
         hp = jax.tree.map(jnp.asarray, _decode(header["hp"], arrays))
         parts = {name: arrays[name] for name in ("X", "z", "b", "outputs", *CERTIFICATE)}
-        if _reads_training_matrix(problem.kernel):
+        if problem.kernel.needs_all_rows():
             parts = _spread(parts, arrays["rows"], header["n"])
         return Solution(problem, hp, **{name: jnp.asarray(value) for name, value in parts.items()})
     except (KeyError, TypeError, IndexError, AttributeError) as error:
@@ -110,14 +110,6 @@ def _spread(parts: dict[str, np.ndarray], rows: np.ndarray, n: int) -> dict[str,
     z = np.zeros((*parts["z"].shape[:-1], n), parts["z"].dtype)
     z[..., rows] = parts["z"]
     return {**parts, "X": parts["X"][where], "z": z}
-
-
-def _reads_training_matrix(kernel: Any) -> bool:
-    if isinstance(kernel, (list, tuple)):
-        return any(map(_reads_training_matrix, kernel))
-    if isinstance(kernel, kernels.Precomputed):
-        return True
-    return isinstance(kernel, Kernel) and any(map(_reads_training_matrix, vars(kernel).values()))
 
 
 def _shipped(module: Module) -> str | None:

@@ -60,6 +60,11 @@ class Kernel(Module):
         """k(x_i, x_i), shape (n,)."""
         return jax.vmap(lambda x: self.k(x, x, hp))(self.select(X))
 
+    def needs_all_rows(self) -> bool:
+        """Whether `cross` must be given every training row, as where X is the kernel matrix itself."""
+        inside = [v for field in vars(self).values() for v in (field if isinstance(field, (list, tuple)) else [field])]
+        return any(v.needs_all_rows() for v in inside if isinstance(v, Kernel))
+
     def features(self, hp: Hyperparameters, X: Array) -> Array | None:
         """A matrix Phi (n, p) with K = Phi Phi', for kernels that have one with few columns; else None."""
         return None

@@ -30,6 +30,9 @@ class Precomputed(Kernel):
             )
         return K
 
+    def needs_all_rows(self):
+        return True
+
     def diagonal(self, hp, X):
         return jnp.diagonal(self.select(X))
 
