@@ -34,11 +34,36 @@ class Module:
                 "(`width: float = 1.0`) and its switches with `hyperjax.static(default=...)` instead"
             )
         dataclasses.dataclass(frozen=True, eq=False)(cls)
-        fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # the decorator above made it one
-        meta = [f.name for f in fields if f.metadata.get("static", False)]
-        data = [f.name for f in fields if not f.metadata.get("static", False)]
-        jax.tree_util.register_dataclass(cls, data_fields=data, meta_fields=meta)
+        _register(cls)
 
     def replace(self, **changes: Any):
         """A copy with some fields changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+
+
+def _register(cls: type) -> None:
+    """Make a dataclass a pytree whose structure names the class.
+
+    JAX's own dataclass nodes compare equal whatever their class (jaxlib 0.10.2): two losses with the same fields would
+    share one entry of a jit cache, and one could run the other's program.
+    """
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]  # `cls` is a dataclass by now
+    meta = [f.name for f in fields if f.metadata.get("static", False)]
+    data = [f.name for f in fields if not f.metadata.get("static", False)]
+
+    def structure(obj: Any) -> tuple[type, tuple[Any, ...]]:
+        return cls, tuple(getattr(obj, name) for name in meta)
+
+    def flatten(obj: Any) -> tuple[tuple[Any, ...], Any]:
+        return tuple(getattr(obj, name) for name in data), structure(obj)
+
+    def flatten_with_keys(obj: Any) -> tuple[tuple[Any, ...], Any]:
+        return tuple((jax.tree_util.GetAttrKey(name), getattr(obj, name)) for name in data), structure(obj)
+
+    def unflatten(aux: tuple[type, tuple[Any, ...]], leaves: Any) -> Any:
+        obj = object.__new__(cls)
+        for name, value in (*zip(meta, aux[1], strict=True), *zip(data, leaves, strict=True)):
+            object.__setattr__(obj, name, value)
+        return obj
+
+    jax.tree_util.register_pytree_with_keys(cls, flatten_with_keys, unflatten, flatten)
