@@ -57,7 +57,7 @@ def _probed(inner: Inner, v: Array, t: Array) -> Array:
 
 
 def certificate(inner: Inner, z: Array, b: Array, o: Array, chosen: Array, tol: Array) -> dict[str, Array]:
-    """kkt, gap, code, n_free, degenerate and distance of a solution, one value a fold (DESIGN 2, the certificate)."""
+    """kkt, gap, code, n_free, degenerate and distance of a solution, one value a fold."""
     from .solvers.loop import violation
 
     t, in_play = inner.steps(), inner.s > 0

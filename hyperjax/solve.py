@@ -1,6 +1,5 @@
 """Solver and rule together: from hyperparameters to a differentiable Solution."""
 
-import dataclasses
 from typing import Any
 
 import jax
@@ -227,8 +226,3 @@ def _support(X: Array, z: Array, m: int) -> tuple[Array, Array]:
 
 def _failed(code: Array) -> Array:
     return jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))
-
-
-def replace_arrays(solution: Solution, **changes: Any) -> Solution:
-    """A copy of a solution with some fields changed."""
-    return dataclasses.replace(solution, **changes)
