@@ -1,19 +1,32 @@
 """Losses, one file each; the package is walked, so a new file needs no entry anywhere."""
 
-import importlib
-import pkgutil
+from typing import TYPE_CHECKING, Any
 
+from .. import plugins
 from .base import Loss
+from .piecewise import Pieces, mirror
 
-__all__ = ["EXAMPLES", "Loss"]
+__all__ = ["EXAMPLES", "Loss", "Pieces", "by_name", "mirror", "names"]
 
-EXAMPLES: list[Loss] = []
-"""Small instances of every loss, for the tests."""
+EXAMPLES: list[Loss]
+"""Small instances of every loss, for the tests and for `by_name`."""
 
-for _info in pkgutil.iter_modules(__path__):
-    _module = importlib.import_module(f"{__name__}.{_info.name}")
-    EXAMPLES.extend(getattr(_module, "EXAMPLES", ()))
-    for _name in _module.__all__:
-        if _name not in __all__:
-            globals()[_name] = getattr(_module, _name)
-            __all__.append(_name)
+_found, EXAMPLES = plugins.collect(__name__, __path__, Loss)
+globals().update(_found)
+__all__ += [name for name in _found if name not in __all__]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def names() -> list[str]:
+    """The names `by_name` knows: every loss that needs no argument."""
+    return list(plugins.plain(EXAMPLES))
+
+
+def by_name(name: str, **fields: Any) -> Loss:
+    """The loss of that name, its class in small letters with underscores; `fields` go to the class."""
+    return plugins.find("loss", EXAMPLES, name, fields)
+
+
+if TYPE_CHECKING:
+
+    def __getattr__(name: str) -> Any:
+        """Type checkers cannot see names that a walk collects."""
