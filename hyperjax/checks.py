@@ -247,7 +247,7 @@ def sound(problem: Problem, hp: Hyperparameters, y: Array, s: Array) -> Array:
     in_play = s > 0
     good = jnp.all(s >= 0, axis=1) & jnp.any(in_play, axis=1) & jnp.all(jnp.stack(inside))
     if problem.loss.labels:
-        good = good & jnp.all(~in_play | (jnp.abs(y) == 1.0)[None, :], axis=1)
+        good = good & jnp.all(~in_play | (jnp.abs(jnp.broadcast_to(y, s.shape)) == 1.0), axis=1)
     return good
 
 

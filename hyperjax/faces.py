@@ -29,13 +29,13 @@ def distances(inner: Inner, z: Array, o: Array, t: Array) -> Array:
     v, out = o - t * z, inner.s <= 0
     loss = inner.loss
     if isinstance(loss, Piecewise):
-        pieces = loss.pieces(inner.y, inner.hp)
+        pieces = inner.pieces()
         lefts, rights = pieces.left_slopes(), pieces.slopes[1:]
         best = jnp.full_like(v, jnp.inf)
         bends = zip(pieces.curvatures[:-1], pieces.curvatures[1:], strict=True)
         for kink, left, right, (before, after) in zip(pieces.kinks, lefts, rights, bends, strict=True):
-            real = ((left != right) | (before != after))[None, :]
-            near = jnp.minimum(*(jnp.abs(v - kink[None, :] - t * inner.s * a[None, :]) for a in (left, right)))
+            real = (left != right) | (before != after)
+            near = jnp.minimum(*(jnp.abs(v - kink - t * inner.s * a) for a in (left, right)))
             best = jnp.where(real, jnp.minimum(best, near), best)
     elif inner.smooth:
         best = jnp.full_like(v, jnp.inf)

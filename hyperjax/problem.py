@@ -70,13 +70,14 @@ class Problem(Module):
         """The batch of inner problems with weights s (T, n); the kernel matrix is built here, once."""
         loss, loss_hp = self.loss.expand(hp["loss"])
         op = operators.build(self.kernel, hp["kernel"], X, offset=self.bias == "regularised")
-        return Inner(loss, loss_hp, op, y, s, self.bias is True)
+        return Inner(loss, loss_hp, op, jnp.broadcast_to(y, s.shape), s, self.bias is True)
 
 
 class Inner(Module):
     """T inner problems that share their rows: everything (F) is a function of, and (F) itself.
 
-    Arrays carry a leading fold axis: s, z, o are (T, n), b is (T,).  s_i = 0 takes sample i out.
+    Arrays carry a leading fold axis: y, s, z, o are (T, n), b is (T,).  s_i = 0 takes sample i out.  The folds of a
+    cross-validation have the same y; one-vs-rest classes are T problems that differ in nothing but y.
     """
 
     loss: Loss
@@ -91,6 +92,10 @@ class Inner(Module):
         """f applied fold by fold to (T, n) arrays: losses see vectors (n,)."""
         return jax.vmap(f)(*batched)
 
+    def pieces(self) -> Any:
+        """The pieces of a piecewise loss, every array (T, n)."""
+        return self.over_folds(lambda y: self.loss.pieces(y, self.hp), self.y)  # type: ignore[attr-defined]
+
     @property
     def smooth(self) -> bool:
         """Whether phi is differentiable in o."""
@@ -99,8 +104,7 @@ class Inner(Module):
 
     def scale(self) -> Array:
         """s_i c_i (T, n), c the loss's slope scale; c_i where the sample is out."""
-        c = self.loss.scale(self.y, self.hp)
-        return jnp.where(self.s > 0, self.s, 1.0) * c[None, :]
+        return jnp.where(self.s > 0, self.s, 1.0) * self.over_folds(lambda y: self.loss.scale(y, self.hp), self.y)
 
     def steps(self) -> Array:
         """t_i = 1 / (s_i c_i): puts (F) in units of outputs.  A constant: the solution does not depend on t."""
@@ -108,23 +112,23 @@ class Inner(Module):
 
     def phi(self, o: Array) -> Array:
         """s_i phi(o_i)."""
-        return self.s * self.over_folds(lambda o: self.loss.phi(o, self.y, self.hp), o)
+        return self.s * self.over_folds(lambda o, y: self.loss.phi(o, y, self.hp), o, self.y)
 
     def slope(self, o: Array) -> Array:
         """s_i phi'(o_i)."""
-        return self.s * self.over_folds(lambda o: automatic.slope(self.loss, o, self.y, self.hp), o)
+        return self.s * self.over_folds(lambda o, y: automatic.slope(self.loss, o, y, self.hp), o, self.y)
 
     def curvature(self, o: Array) -> Array:
         """s_i phi''(o_i)."""
-        return self.s * self.over_folds(lambda o: automatic.curvature(self.loss, o, self.y, self.hp), o)
+        return self.s * self.over_folds(lambda o, y: automatic.curvature(self.loss, o, y, self.hp), o, self.y)
 
     def prox(self, v: Array, t: Array) -> Array:
         """prox_{t_i s_i phi}(v_i)."""
-        return self.over_folds(lambda v, ts: self.loss.prox(v, self.y, ts, self.hp), v, t * self.s)
+        return self.over_folds(lambda v, y, ts: self.loss.prox(v, y, ts, self.hp), v, self.y, t * self.s)
 
     def interval(self, z: Array) -> tuple[Array, Array]:
         """The outputs at which z_i is optimal: -z_i in s_i d phi(o) on [lo_i, hi_i]."""
-        return self.over_folds(lambda z, s: self.loss.interval(z, self.y, s, self.hp), z, self.s)
+        return self.over_folds(lambda z, y, s: self.loss.interval(z, y, s, self.hp), z, self.y, self.s)
 
     def residual(self, z: Array, o: Array, t: Array) -> Array:
         """(F), coordinate by coordinate; zero exactly at the solution."""

@@ -72,11 +72,7 @@ class Solution(Module):
         """
         folds = as_folds(folds, None, self.outputs.shape[-1])
         checks.same_folds(folds, self.outputs)
-        failed = _failed(self.code)[:, None]
-        own = jnp.where(folds.test > 0, jnp.where(failed, jnp.nan, self.outputs), 0.0)
-        if folds.repeats == 1:
-            return jnp.sum(own, axis=0)
-        return jnp.sum(own.reshape(folds.repeats, -1, own.shape[1]), axis=1)
+        return held_out(self.outputs, self.code, folds)
 
     def raise_if_failed(self) -> "Solution":
         """Itself, or a RuntimeError that names the folds whose solution must not be used."""
@@ -122,7 +118,7 @@ def solve(
     single = s.ndim == 1
     s = jnp.atleast_2d(s)
     tol = checks.tolerance(tol, X.dtype)
-    parts = _solve(problem, hp, X, y, s, _start(problem, hp, y, s, init), solver, tol)
+    parts = solve_batch(problem, hp, X, y, s, _start(problem, hp, y, s, init), solver, tol)
     return Solution(problem, hp, X, **(jax.tree.map(lambda v: v[0], parts) if single else parts))
 
 
@@ -147,7 +143,7 @@ def cross_solve(
     train = folds.train.astype(X.dtype)
     s = train if weights is None else train * weights[None, :]
     tol = checks.tolerance(tol, X.dtype)
-    return Solution(problem, hp, X, **_solve(problem, hp, X, y, s, _start(problem, hp, y, s, init), solver, tol))
+    return Solution(problem, hp, X, **solve_batch(problem, hp, X, y, s, _start(problem, hp, y, s, init), solver, tol))
 
 
 def cross_decision(
@@ -167,10 +163,13 @@ def cross_decision(
 
 
 @jax.jit
-def _solve(
+def solve_batch(
     problem: Problem, hp: Hyperparameters, X: Array, y: Array, s: Array, init: Any, solver: Solver | None, tol: Array
 ) -> dict[str, Array]:
-    """The whole of a solve under one jit: search on constants, certificate, then the derivative attached."""
+    """The whole of a solve under one jit: search on constants, certificate, then the derivative attached.
+
+    s is (T, n), y (n,) or (T, n), `init` (z (T, n), b (T,)) or None; nothing is checked.  The fields of a Solution.
+    """
     # data a caller's jit has closed over would otherwise be folded, kernel matrix and all, while compiling
     X, y, s = lax.optimization_barrier((X, y, s))
     inner = problem.inner(hp, X, y, s)
@@ -224,5 +223,10 @@ def _support(X: Array, z: Array, m: int) -> tuple[Array, Array]:
     return X[fill], jnp.where(kept[None, :], z[:, fill], 0.0)
 
 
-def _failed(code: Array) -> Array:
-    return jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))
+def held_out(outputs: Array, code: Array, folds: Folds) -> Array:
+    """Of the outputs (T, n) those of tested rows: (n,), or (R, n) for R > 1 repeats; NaN where a fold failed."""
+    failed = jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))[:, None]
+    own = jnp.where(folds.test > 0, jnp.where(failed, jnp.nan, outputs), 0.0)
+    if folds.repeats == 1:
+        return jnp.sum(own, axis=0)
+    return jnp.sum(own.reshape(folds.repeats, -1, own.shape[1]), axis=1)

@@ -86,7 +86,7 @@ def part(inner: Inner, index: Array) -> Inner:
     """The same losses on the samples `index` only; the operator is not to be used."""
     n = inner.op.n
     hp = jax.tree.map(lambda leaf: leaf[index] if jnp.shape(leaf) == (n,) else leaf, inner.hp)
-    return inner.replace(hp=hp, y=inner.y[index], s=inner.s[:, index])
+    return inner.replace(hp=hp, y=inner.y[:, index], s=inner.s[:, index])
 
 
 def sample_prox(inner: Inner, index: Array, v: Array, t: Array) -> tuple[Array, Array]:

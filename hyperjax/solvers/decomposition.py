@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..losses.piecewise import Pieces, PiecewiseLinear
+from ..losses.piecewise import PiecewiseLinear
 from ..problem import Inner, middle
 from ..types import Array, Module, static
 from .loop import Solver, run, start_point
@@ -85,21 +85,14 @@ class Decomposition(Solver):
         return point, {"iterations": iterations}
 
 
-def _pieces(inner: Inner) -> Pieces:
-    assert isinstance(inner.loss, PiecewiseLinear)  # what `supports` asks for
-    return inner.loss.pieces(inner.y, inner.hp)
-
-
 def _levels(inner: Inner) -> list[Array]:
     """Breakpoints of the dual in ascending order: z = -s * slope, from the steepest piece to the flattest."""
-    _, slopes, _ = _pieces(inner)
-    return [-inner.s * slope[None, :] for slope in reversed(slopes)]
+    return [-inner.s * slope for slope in reversed(inner.pieces().slopes)]
 
 
 def _boxes(inner: Inner, levels: list[Array], z: Array, o: Array) -> Box:
     """The piece every coefficient is on; at a breakpoint the one on the side it would leave first."""
-    kinks, _, _ = _pieces(inner)
-    targets = [jnp.broadcast_to(k[None, :], z.shape) for k in reversed(kinks)]
+    targets = list(reversed(inner.pieces().kinks))
     box = Box(levels[0], levels[1], targets[0])
     for j in range(1, len(targets)):
         above = (z > levels[j]) | ((z == levels[j]) & (o < 0.5 * (targets[j] + targets[j - 1])))

@@ -97,7 +97,7 @@ class ProxGrad(Solver):
         z, b = start_point(inner, init)
         patience = self.patience or (500 if z.dtype == jnp.float64 else 100)
         b, t = b if inner.border else jnp.zeros_like(b), inner.steps()
-        twice = inner.replace(s=jnp.tile(inner.s, (2, 1)))
+        twice = inner.replace(y=jnp.tile(inner.y, (2, 1)), s=jnp.tile(inner.s, (2, 1)))
 
         def step(state: State, active: Array):
             state, z2, b2 = _newton(inner, state, active)
