@@ -13,7 +13,7 @@ import hyperjax
 from tests.layers.source import PACKAGE, ROOT, dotted, files, imports, room, tree
 
 LAYERS = [
-    {"types", "results", "plugins", "_jaxopt"},
+    {"types", "results", "plugins", "files", "_jaxopt"},
     {"domains", "prox", "operators", "folds"},
     {"losses", "kernels", "criteria"},
     {"problem"},
@@ -23,7 +23,7 @@ LAYERS = [
     {"adjoint"},
     {"tune", "history", "checkpoint"},
     {"methods"},
-    {"interop", "storage", "datasets", "svmlight", "plots", "sklearn", "cli"},
+    {"interop", "storage", "exports", "libsvm_model", "tables", "datasets", "svmlight", "plots", "sklearn", "cli"},
     {"__init__", "__main__"},
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -1,0 +1,62 @@
+"""Opening and replacing files: compressed or not, never half written, and errors people can act on."""
+
+import bz2
+import contextlib
+import gzip
+import lzma
+import os
+import secrets
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+__all__ = ["bare", "reading", "replacing"]
+
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+
+def bare(path: Any) -> Path:
+    """The path without the ending of a compressed file."""
+    path = Path(path)
+    return path.with_suffix("") if path.suffix.lower() in OPENERS else path
+
+
+@contextlib.contextmanager
+def reading(path: Any) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked where its name ends in .gz, .bz2 or .xz."""
+    path = Path(path)
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: name a file in it")
+    try:
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            yield file
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist: check the name and the folder") from None
+    except (EOFError, zlib.error, lzma.LZMAError, gzip.BadGzipFile) as error:
+        raise ValueError(f"{path} is damaged, it cannot be unpacked: {error}") from None
+    except OSError as error:
+        # bz2 has no error class of its own; a file that cannot be opened has an errno
+        if error.errno is not None:
+            raise
+        raise ValueError(f"{path} is damaged, it cannot be unpacked: {error}") from None
+
+
+@contextlib.contextmanager
+def replacing(path: Any) -> Iterator[IO[bytes]]:
+    """A file to write that takes the place of `path` when the block ends well, and leaves nothing behind otherwise.
+
+    A name that ends in .gz, .bz2 or .xz is packed.
+    """
+    path = Path(path)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "xb") as raw:
+            packer = OPENERS.get(path.suffix.lower())
+            with contextlib.nullcontext(raw) if packer is None else packer(raw, "wb") as file:
+                yield file
+            raw.flush()
+            os.fsync(raw.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
