@@ -2,9 +2,17 @@
 
 import os
 
-import jax
-
 FLOAT32 = os.environ.get("HYPERJAX_TEST_FLOAT32") == "1"
+
+# The suite compiles far more than it computes, and most of that goes into making code fast.  The float32 leg keeps the
+# compiler as people have it, and an option that is set already stays as it is.
+QUICK_COMPILE = {"--xla_backend_optimization_level": "0", "--xla_cpu_use_fusion_emitters": "false"}
+_given = os.environ.get("XLA_FLAGS", "")
+if not FLOAT32 and not any(option in _given for option in QUICK_COMPILE):
+    _added = [f"{option}={value}" for option, value in QUICK_COMPILE.items()]
+    os.environ["XLA_FLAGS"] = " ".join([_given, *_added]).strip()
+
+import jax  # noqa: E402
 
 # Before anything else imports hyperjax or makes an array.
 jax.config.update("jax_enable_x64", not FLOAT32)
