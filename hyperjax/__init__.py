@@ -3,9 +3,12 @@
 from . import criteria, domains, folds, kernels, losses, solvers
 from .adjoint import HypergradientInfo, hypergradient_info
 from .folds import Folds
+from .history import History
+from .nested import NestedScore, nested_score
 from .problem import Problem
 from .results import Code
 from .solve import Solution, cross_decision, cross_solve, solve
+from .tune import TuneResult, tune
 from .types import static
 
 __version__ = "0.1.0"
@@ -13,9 +16,12 @@ __version__ = "0.1.0"
 __all__ = [
     "Code",
     "Folds",
+    "History",
     "HypergradientInfo",
+    "NestedScore",
     "Problem",
     "Solution",
+    "TuneResult",
     "criteria",
     "cross_decision",
     "cross_solve",
@@ -24,7 +30,9 @@ __all__ = [
     "hypergradient_info",
     "kernels",
     "losses",
+    "nested_score",
     "solve",
     "solvers",
     "static",
+    "tune",
 ]

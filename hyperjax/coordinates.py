@@ -107,8 +107,8 @@ def make(
         low.append(np.broadcast_to(np.mean(left) if tie else left, shape).ravel())
         high.append(np.broadcast_to(np.mean(right) if tie else right, shape).ravel())
     dtype = jnp.asarray(flat[paths[0]]).dtype
-    ends = (jnp.asarray(np.concatenate(part), dtype) for part in (low, high))
-    return Coordinates(hp, kinds, *ends, paths, ties)
+    left, right = (jnp.asarray(np.concatenate(part), dtype) for part in (low, high))
+    return Coordinates(hp, kinds, left, right, paths, ties)
 
 
 def dotted(path: tuple[str | int, ...]) -> str:
@@ -191,7 +191,8 @@ def _limits(name: str, domain: Any, centre: Any, pair: Any, shape: Any) -> tuple
         return low, high
     if isinstance(domain, Simplex):
         raise ValueError(f"bounds[{name!r}]: weights that sum to 1 take no bounds")
-    low, high = (old if end is None else _natural(name, domain, end, shape) for old, end in zip((low, high), pair))
+    ends = zip((low, high), pair, strict=True)
+    low, high = (old if end is None else _natural(name, domain, end, shape) for old, end in ends)
     if not np.all(low < high):
         raise ValueError(f"bounds[{name!r}] is {pair!r}: the lower bound must lie below the upper one")
     return low, high

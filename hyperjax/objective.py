@@ -14,14 +14,14 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from . import solve
 from .coordinates import Coordinates
 from .criteria.base import apply, hard
 from .folds import Folds
 from .problem import Problem
+from .solve import Solution, held_out, solve_batch
 from .types import Array, Module, static
 
-__all__ = ["Task", "differentiate", "evaluate", "evaluate_many"]
+__all__ = ["Task", "differentiate", "evaluate", "evaluate_many", "train"]
 
 QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 """Compiler options that take a fifth of the compile time; evaluations then take two to three times as long."""
@@ -76,10 +76,10 @@ class Task(Module):
         loss, at = self.problem.loss.expand(fitted["loss"])
         scale = lax.stop_gradient(jax.vmap(lambda y: loss.scale(y, at))(y))
         init = lax.stop_gradient((start[0] * scale, start[1]))
-        parts = solve.solve_batch(self.problem, fitted, self.X, y, s, init, self.solver, tol)
+        parts = solve_batch(self.problem, fitted, self.X, y, s, init, self.solver, tol)
         own = parts["outputs"].reshape(self.classes, -1, self.X.shape[0])
         codes = parts["code"].reshape(self.classes, -1)
-        outputs = jnp.stack([solve.held_out(o, c, self.folds) for o, c in zip(own, codes, strict=True)])
+        outputs = jnp.stack([held_out(o, c, self.folds) for o, c in zip(own, codes, strict=True)])
         parts["start"] = lax.stop_gradient((parts["z"] / scale, parts["b"]))
         return (outputs[0] if self.y.ndim == 1 else outputs), parts
 
@@ -89,9 +89,10 @@ def _objective(task: Task, theta: Array, start: Any, tol: Array) -> tuple[Array,
     outputs, parts = task.held_out(hp, start, tol)
     value = task.score(outputs, hp)
     away = task.apply_to * (theta - task.centre)
-    facts = {name: parts[name] for name in ("kkt", "gap", "code", "iterations", "distance", "start")}
+    facts: dict[str, Any] = {name: parts[name] for name in ("kkt", "gap", "code", "iterations", "distance", "start")}
     facts["value"] = value
     facts["hard"] = task.score(lax.stop_gradient(outputs), lax.stop_gradient(hp), hard)
+    assert value is not None  # only hard counterparts may be missing
     return value + 0.5 * task.strength * jnp.sum(away * away), facts
 
 
@@ -106,6 +107,12 @@ def _many(task: Task, thetas: Array, tol: Array) -> tuple[Array, dict[str, Any]]
         return objective, {name: value for name, value in facts.items() if name != "start"}
 
     return lax.map(one, thetas)
+
+
+def _trained(task: Task, hp: Any, tol: Array) -> dict[str, Array]:
+    s = jnp.ones_like(task.X[:, 0]) if task.weights is None else task.weights
+    s = jnp.broadcast_to(s[None, :], (task.classes, task.X.shape[0]))
+    return solve_batch(task.problem, hp, task.X, task.y, s, None, task.solver, tol)
 
 
 @functools.cache
@@ -123,6 +130,15 @@ def differentiate(
 ) -> tuple[Array, Array, dict[str, Any]]:
     """(J, gradient, facts) at theta: one solve of all folds and one adjoint solve."""
     return _compiled(_differentiated, quick)(task, theta, start, tol)
+
+
+def train(task: Task, hp: Any, tol: Array, quick: bool = False) -> Solution:
+    """The model on all rows at hp, k of them where y has k rows."""
+    fitted = {name: part for name, part in hp.items() if name != "criterion"}
+    parts = _compiled(_trained, quick)(task, fitted, tol)
+    if task.y.ndim == 1:
+        parts = jax.tree.map(lambda v: v[0], parts)
+    return Solution(task.problem, fitted, task.X, **parts)
 
 
 def evaluate_many(task: Task, thetas: Array, tol: Array, quick: bool = False) -> tuple[Array, dict[str, Any]]:

@@ -21,7 +21,9 @@ LAYERS = [
     {"faces", "checks"},
     {"solve"},
     {"adjoint"},
-    {"tune", "history", "checkpoint"},
+    {"coordinates", "history", "checkpoint", "objective"},
+    {"plan", "run"},
+    {"search", "tune", "nested"},
     {"methods"},
     {"interop", "storage", "exports", "libsvm_model", "tables", "datasets", "svmlight", "plots", "sklearn", "cli"},
     {"__init__", "__main__"},
@@ -146,7 +148,7 @@ def plugins(folder):
             yield from (node for node in body if isinstance(node, ast.ClassDef) and node.name[0] != "_")
 
 
-@pytest.mark.parametrize("folder", ["losses", "kernels"])
+@pytest.mark.parametrize("folder", ["losses", "kernels", "criteria"])
 def test_plugins_state_their_mathematics(folder):
     shipped = list(plugins(folder))
     assert shipped

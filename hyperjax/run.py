@@ -1,0 +1,217 @@
+"""A search at work: it evaluates points, keeps count, writes the history and the checkpoint, and knows when to stop."""
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import objective
+from .checkpoint import Checkpoint
+from .history import History
+from .results import Code
+
+__all__ = ["Point", "Run", "Stop"]
+
+LOOSE = 1e-4
+"""Inner tolerance, in units of the outputs, of an evaluation one unit of theta away from the last (float64)."""
+TIGHT = 1e-6
+"""Inner tolerance from which on closer points are no longer solved more tightly (float64)."""
+FAILED = [int(code) for code in Code if code.failed]
+
+
+class Stop(Exception):  # noqa: N818  # no error: the search ends where it stands
+    """Ends a search; the argument is the reason in TuneResult.reason."""
+
+
+class Point(NamedTuple):
+    """One evaluation."""
+
+    theta: np.ndarray
+    objective: float
+    value: float
+    hard: float
+    gradient: np.ndarray
+    kkt: np.ndarray
+    gap: np.ndarray
+    codes: np.ndarray
+    iterations: np.ndarray
+
+    @property
+    def ok(self) -> bool:
+        """Whether every fold was solved and every number is finite."""
+        return bool(np.isfinite(self.objective) and np.all(np.isfinite(self.gradient)))
+
+    def explain(self) -> str:
+        """What went wrong, fold by fold."""
+        bad = [f"fold {t}: {Code(int(c)).name}" for t, c in enumerate(self.codes) if int(c) in FAILED]
+        return ", ".join(bad) or f"value {self.value}, largest gradient entry {np.max(np.abs(self.gradient))}"
+
+
+class Run:
+    """The evaluations of one search, across its stages."""
+
+    def __init__(
+        self,
+        quick: bool = False,
+        inner_tol: Any = "auto",
+        checkpoint: Checkpoint | None = None,
+        max_seconds: float | None = None,
+        callback: Callable[[dict[str, Any]], Any] | None = None,
+        progress: bool = False,
+    ) -> None:
+        self.quick, self.inner_tol, self.checkpoint = quick, inner_tol, checkpoint
+        self.max_seconds, self.callback = max_seconds, callback
+        self.history, self.log, self.step = History(), [], 0
+        self.replay = [] if checkpoint is None else list(checkpoint.entries)
+        self.began, self.before = time.perf_counter(), float(self.replay[-1]["seconds"][0]) if self.replay else 0.0
+        self.inner_iterations = self.kernel_products = 0
+        self.bar = _bar(progress)
+        self.best: Point | None = None
+        self.start: Any = None
+
+    def begin(self, task: objective.Task, stage: str) -> None:
+        """From now on points belong to this task."""
+        self.task, self.stage, self.best, self.last = task, stage, None, None
+        if self.start is None:
+            self.start = task.start()
+
+    @property
+    def evaluations(self) -> int:
+        """Points evaluated so far."""
+        return len(self.log)
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start, that of a run before it was killed included."""
+        return self.before + time.perf_counter() - self.began
+
+    def __call__(self, theta: np.ndarray) -> Point:
+        """The objective and its gradient at theta."""
+        theta = np.asarray(theta, self.task.X.dtype)
+        known = self._replayed(theta)
+        if known is None:
+            tol = self._tolerance(theta)
+            value, gradient, facts = objective.differentiate(
+                self.task, jnp.asarray(theta), self.start, jnp.asarray(tol, theta.dtype), self.quick
+            )
+            start = facts.pop("start")
+            known = {"theta": theta, "objective": value, "gradient": gradient, **facts}
+            known["hard"] = np.nan if facts["hard"] is None else facts["hard"]
+            known = {name: np.atleast_1d(np.asarray(v)) for name, v in known.items() if name != "distance"}
+            if not np.isin(known["code"], FAILED).any():
+                self.start = start
+            known["seconds"] = np.asarray([self.seconds])
+        self.log.append(known)
+        self.inner_iterations += int(known["iterations"].sum())
+        self.kernel_products += int(known["iterations"].sum()) + 2 * len(known["iterations"])
+        point = Point(
+            theta,
+            float(known["objective"][0]),
+            float(known["value"][0]),
+            float(known["hard"][0]),
+            np.asarray(known["gradient"], float),
+            known["kkt"],
+            known["gap"],
+            known["code"],
+            known["iterations"],
+        )
+        if point.ok and (self.best is None or point.objective < self.best.objective):
+            self.best = point
+        self.last = theta
+        return point
+
+    def value_of(self, task: objective.Task, theta: Any) -> Any:
+        """The objective as a traceable function, from a cold start: what an optax line search asks for."""
+        return objective.evaluate(task, theta, task.start(), jnp.asarray(self._tolerance(None), task.X.dtype))[0]
+
+    def many(self, thetas: np.ndarray) -> np.ndarray:
+        """The objective at the rows of thetas, from cold starts, in one program; NaN where a fold fails."""
+        thetas = np.asarray(thetas, self.task.X.dtype)
+        known = self._replayed(thetas.ravel())
+        if known is None:
+            tol = self._tolerance(None)
+            value, facts = objective.evaluate_many(self.task, jnp.asarray(thetas), jnp.asarray(tol, thetas.dtype))
+            known = {"theta": thetas.ravel(), "objective": np.asarray(value), "seconds": np.asarray([self.seconds])}
+            known["iterations"] = np.asarray(facts["iterations"]).ravel()
+        self.log.append(known)
+        self.inner_iterations += int(known["iterations"].sum())
+        self.kernel_products += int(known["iterations"].sum()) + 2 * known["iterations"].size
+        return np.asarray(known["objective"], float)
+
+    def note(self, point: Point) -> None:
+        """Write an accepted point into history and checkpoint; may end the search by Stop."""
+        if self.checkpoint is not None and not self._replaying:
+            self.checkpoint.save(self.log, self.start)
+        record = {
+            "step": self.step,
+            "stage": self.stage,
+            "hp": jax.tree.map(np.asarray, self.task.coords.build(jnp.asarray(point.theta))),
+            "value": point.value,
+            "hard": None if np.isnan(point.hard) else point.hard,
+            "objective": point.objective,
+            "gradient_norm": float(np.linalg.norm(point.gradient)),
+            "gap": float(np.max(point.gap)),
+            "kkt": float(np.max(point.kkt)),
+            "codes": [int(code) for code in point.codes],
+            "seconds": float(self.log[-1]["seconds"][0]),
+            "inner_iterations": self.inner_iterations,
+            "kernel_products": self.kernel_products,
+            "evaluations": self.evaluations,
+        }
+        self.history.append(record)
+        self.step += 1
+        if self.bar is not None:
+            self.bar.set_postfix_str(f"{self.stage}: {point.value:.5g}", refresh=False)
+            self.bar.update()
+        if self.callback is not None and self.callback(record):
+            raise Stop("callback")
+        if self.max_seconds is not None and record["seconds"] >= self.max_seconds:
+            raise Stop("max_seconds")
+
+    def close(self) -> None:
+        """Take the progress line down."""
+        if self.bar is not None:
+            self.bar.close()
+
+    @property
+    def _replaying(self) -> bool:
+        return len(self.log) < len(self.replay)
+
+    def _replayed(self, theta: np.ndarray) -> dict[str, np.ndarray] | None:
+        """What the checkpoint says of the next evaluation; after its last one the warm start is that of the file."""
+        at = len(self.log)
+        if at >= len(self.replay):
+            return None
+        known = self.replay[at]
+        if not np.array_equal(known["theta"].astype(theta.dtype), theta):
+            raise ValueError(
+                f"checkpoint: evaluation {at} was made at other hyperparameters than this search asks for: the file "
+                "was written on another machine or by other versions; remove it to start afresh"
+            )
+        if at == len(self.replay) - 1 and self.checkpoint is not None and self.checkpoint.start is not None:
+            self.start = tuple(jnp.asarray(part) for part in self.checkpoint.start)
+        return known
+
+    def _tolerance(self, theta: np.ndarray | None) -> float:
+        """The inner tolerance: tied to how far theta moved unless the caller gave a number."""
+        if self.inner_tol != "auto":
+            return float(self.inner_tol)
+        if self.task.X.dtype != jnp.float64:
+            return 1e-3
+        if theta is None or self.last is None or theta.shape != self.last.shape:
+            return LOOSE
+        return float(np.clip(LOOSE * np.max(np.abs(theta - self.last)), TIGHT, LOOSE))
+
+
+def _bar(wanted: bool) -> Any:
+    """A progress line where tqdm is installed and somebody looks."""
+    if not wanted:
+        return None
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return None
+    return tqdm(desc="tune", unit=" steps", disable=None, leave=False)

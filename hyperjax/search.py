@@ -1,0 +1,192 @@
+"""The searches of the outer loop: quasi-Newton with bounds, and any optax transformation.
+
+Iteration
+    Quasi-Newton: d = -H g on the coordinates that no bound holds, cut so that none moves by more than CAP; the step is
+    halved until the objective has fallen by a part of what the gradient promised, at a point where every fold was
+    solved; H learns from the change of the gradient.
+Stops when
+    the objective changed by no more than tol, relatively, and the next step promises no more than that; or nothing is
+    left of the gradient; or no step along the steepest descent helps.
+Source
+    Keerthi, Sindhwani & Chapelle, section 3 (BFGS on logarithms, first step of length 1); Nocedal & Wright, Numerical
+    Optimization, chapters 6 and 16.7.
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from .run import Point, Run
+
+__all__ = ["DENSE", "first_order", "quasi_newton"]
+
+CAP = 2.0
+"""No coordinate moves further in one step; a factor of seven for a positive hyperparameter."""
+DENSE = 200
+"""Up to this many coordinates the metric is a whole matrix, beyond a limited memory."""
+SUFFICIENT = 1e-4
+TRIALS = 12
+FLAT = 1e-9
+"""A gradient below this, relative to the objective, has nothing left."""
+
+
+class Dense:
+    """The inverse Hessian as a matrix (BFGS)."""
+
+    def __init__(self, gradient: np.ndarray) -> None:
+        self.restart(gradient)
+
+    def restart(self, gradient: np.ndarray) -> None:
+        size = np.linalg.norm(gradient)
+        self.H = np.eye(len(gradient)) / (size if size > 0 else 1.0)
+        self.fresh = True
+
+    def direction(self, gradient: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        free = gradient != 0
+        d = np.zeros_like(gradient)
+        d[free] = -self.H[np.ix_(free, free)] @ gradient[free]
+        return d
+
+    def learn(self, s: np.ndarray, y: np.ndarray) -> None:
+        curvature = s @ y
+        if curvature <= 1e-10 * np.linalg.norm(s) * np.linalg.norm(y):
+            return
+        if self.fresh:
+            self.H = np.eye(len(s)) * min(curvature / (y @ y), CAP * self.H[0, 0])
+        r = s / curvature
+        left = np.eye(len(s)) - np.outer(r, y)
+        self.H = left @ self.H @ left.T + np.outer(r, s)
+        self.fresh = False
+
+
+class Memory:
+    """The last ten pairs of steps and gradient changes (limited-memory BFGS, by optax)."""
+
+    def __init__(self, gradient: np.ndarray) -> None:
+        self.transform = optax.scale_by_lbfgs(memory_size=10)
+        self.restart(gradient)
+
+    def restart(self, gradient: np.ndarray) -> None:
+        self.state = self.transform.init(jnp.asarray(gradient))
+        self.scale = 1.0 / max(float(np.max(np.abs(gradient))), np.finfo(gradient.dtype).tiny)
+        self.fresh = True
+
+    def direction(self, gradient: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        d, self.state = self.transform.update(jnp.asarray(gradient), self.state, jnp.asarray(theta))
+        d = -np.asarray(d, float)
+        return np.where(gradient != 0, -self.scale * gradient if self.fresh else d, 0.0)
+
+    def learn(self, s: np.ndarray, y: np.ndarray) -> None:
+        """The transformation sees the pairs itself."""
+        self.fresh = False
+
+
+def quasi_newton(
+    run: Run, point: Point, low: np.ndarray, high: np.ndarray, tol: float, max_steps: int, memory: bool = False
+) -> str:
+    """Minimise from `point`; the run keeps the best point.  Why it stopped."""
+    metric = (Memory if memory or len(point.theta) > DENSE else Dense)(point.gradient)
+    for _ in range(max_steps):
+        g = _projected(point, low, high)
+        if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
+            return "gradient"
+        d = metric.direction(g, point.theta)
+        if g @ d >= 0:
+            metric.restart(g)
+            d = metric.direction(g, point.theta)
+        new = _line_search(run, point, d, g, low, high)
+        if new is None:
+            if metric.fresh:
+                return "no_progress"
+            metric.restart(g)
+            continue
+        if _newly_bounded(point, new, low, high):
+            metric.restart(_projected(new, low, high))
+        else:
+            metric.learn(new.theta.astype(float) - point.theta, new.gradient - point.gradient)
+        change, point = point.objective - new.objective, new
+        run.note(point)
+        if change <= tol * abs(point.objective) and _promised(metric, point, low, high) <= tol * abs(point.objective):
+            return "tolerance"
+    return "max_steps"
+
+
+def _projected(point: Point, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """The gradient without the coordinates that sit on a bound and want to leave through it."""
+    g, theta = point.gradient, point.theta
+    return np.where(((theta <= low) & (g > 0)) | ((theta >= high) & (g < 0)), 0.0, g)
+
+
+def _newly_bounded(old: Point, new: Point, low: np.ndarray, high: np.ndarray) -> bool:
+    """Whether a coordinate that still had a slope met its bound: what the metric learnt of it no longer holds."""
+    held = (new.theta <= low) | (new.theta >= high)
+    return bool(np.any(held & (old.theta > low) & (old.theta < high)))
+
+
+def _promised(metric: Any, point: Point, low: np.ndarray, high: np.ndarray) -> float:
+    """The decrease a quadratic model expects of the next step."""
+    g = _projected(point, low, high)
+    if isinstance(metric, Memory):
+        return 0.0
+    d = metric.direction(g, point.theta)
+    d = d * min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
+    return max(-0.5 * float(g @ d), 0.0)
+
+
+def _line_search(
+    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> Point | None:
+    """The first point along d, cut to the bounds, that is solved and low enough; None if there is none."""
+    noise = 4.0 * float(np.finfo(point.theta.dtype).eps) * abs(point.objective)
+    length = min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
+    for _ in range(TRIALS):
+        theta = np.clip(point.theta + length * d, low, high).astype(point.theta.dtype)
+        if np.array_equal(theta, point.theta):
+            return None
+        new = run(theta)
+        slope = float(g @ (theta.astype(float) - point.theta))
+        if new.ok and new.objective <= point.objective + SUFFICIENT * slope + noise:
+            return new
+        if new.ok and slope < 0:
+            # the minimum of the parabola through both values and the slope, kept well inside
+            bend = 2.0 * (new.objective - point.objective - slope)
+            length *= float(np.clip(-slope / bend, 0.1, 0.5)) if bend > 0 else 0.5
+        else:
+            length *= 0.25
+    return None
+
+
+def first_order(
+    run: Run, point: Point, low: np.ndarray, high: np.ndarray, tol: float, max_steps: int, transform: Any
+) -> str:
+    """Follow an optax transformation, every step cut to the bounds; the run keeps the best point."""
+    transform = optax.with_extra_args_support(transform)
+    state = transform.init(jnp.asarray(point.theta))
+    update = jax.jit(
+        lambda task, gradient, state, theta, value: transform.update(
+            gradient, state, theta, value=value, grad=gradient, value_fn=lambda at: run.value_of(task, at)
+        )
+    )
+    for _ in range(max_steps):
+        g = _projected(point, low, high)
+        if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
+            return "gradient"
+        theta = jnp.asarray(point.theta)
+        change, state = update(
+            run.task, jnp.asarray(g, theta.dtype), state, theta, jnp.asarray(point.objective, theta.dtype)
+        )
+        new, whole = None, np.asarray(change, float)
+        for trial in range(TRIALS):
+            new = run(np.clip(point.theta + 0.25**trial * whole, low, high).astype(point.theta.dtype))
+            if new.ok:
+                break
+        if new is None or not new.ok:
+            return "no_progress"
+        moved, point = abs(point.objective - new.objective), new
+        run.note(point)
+        if moved <= tol * abs(point.objective):
+            return "tolerance"
+    return "max_steps"

@@ -1,0 +1,251 @@
+"""From a data set to good hyperparameters: descent on a cross-validation criterion by exact hypergradients."""
+
+import dataclasses
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from . import checks, objective, search
+from . import plan as planning
+from .checkpoint import Checkpoint, fingerprint
+from .domains import NonNegative
+from .folds import Folds
+from .history import History
+from .plan import Plan
+from .problem import Problem
+from .run import Point, Run, Stop
+from .solve import Solution
+from .types import Array, Hyperparameters
+
+__all__ = ["TuneResult", "conclude", "tune"]
+
+OPTIMIZERS = ("bfgs", "lbfgs")
+SPREAD_OF_STARTS = 1.5
+"""Standard deviation of further starts around the first, in log units."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TuneResult:
+    """What a search found."""
+
+    problem: Problem
+    hp: Hyperparameters
+    """The tuned hyperparameters; hp["criterion"] holds the criterion's own, such as a threshold."""
+    value: float
+    """The criterion at hp, without the prior."""
+    hard: float | None
+    """Its hard counterpart (the error rate of a smoothed error), None where there is none."""
+    solution: Solution
+    """The model trained on all rows at hp."""
+    history: History
+    criterion: Any
+    folds: Folds
+    start: Hyperparameters
+    """Where the search began."""
+    reason: str
+    """Why it ended: tolerance, gradient, no_progress, max_steps, max_seconds, callback, interrupted."""
+    n_evaluations: int
+    seconds: float
+    at_bounds: tuple[str, ...] = ()
+    """Hyperparameters that a bound keeps from going further."""
+    details: dict[str, Any] = dataclasses.field(default_factory=dict)
+    """Whatever else a method reports."""
+
+    @property
+    def converged(self) -> bool:
+        """Whether the search ended of itself."""
+        return self.reason in ("tolerance", "gradient")
+
+    def decision(self, X_new: Any) -> Array:
+        """Outputs of the final model at new rows."""
+        return self.solution.decision(X_new)
+
+    def __repr__(self) -> str:
+        hard = "" if self.hard is None else f", hard={self.hard:.6g}"
+        return (
+            f"TuneResult(value={self.value:.6g}{hard}, reason={self.reason!r}, "
+            f"n_evaluations={self.n_evaluations}, seconds={self.seconds:.2f})"
+        )
+
+
+def tune(
+    problem: Problem,
+    X: Any,
+    y: Any,
+    folds: Any = 5,
+    criterion: Any = None,
+    init: Any = None,
+    weights: Any = None,
+    groups: Any = None,
+    optimizer: Any = "bfgs",
+    bounds: Any = None,
+    hold: Any = None,
+    stages: Any = None,
+    prior: Any = "auto",
+    starts: int = 1,
+    solver: Any = None,
+    inner_tol: Any = "auto",
+    max_steps: int = 50,
+    max_seconds: float | None = None,
+    tol: float = 1e-3,
+    seed: int = 0,
+    callback: Callable[[dict[str, Any]], Any] | None = None,
+    checkpoint: Any = None,
+    progress: bool = True,
+    compilation: str = "auto",
+) -> TuneResult:
+    """Tune the hyperparameters of `problem` on (X, y) by cross-validation, and train on all rows at what was found.
+
+    y holds -1 and +1 for margin losses; (k, n) rows of them tune k one-vs-rest problems that share their
+    hyperparameters, with the mean of their criteria.  `folds` is a number, a Folds or an array (T, n) of training
+    weights; `groups` (n,) are never divided.  `criterion` is one of hyperjax.criteria or a callable of (o, y); by
+    default the smoothed error rate, or the squared error for regression.
+
+    `init` is a tree of start values, a part of one, or an earlier result.  `bounds` maps dotted names to pairs in
+    natural units, {"loss.C": (1e-3, 1e3)}; by default logarithms stay within 12 of the problem's own start values.
+    `hold` names what is not tuned.  `stages` are searched one after the other: "isotropic" moves vectors (the widths
+    of an ARD kernel, one C a row) as one, "full" moves everything, a list of names moves those; the default is
+    isotropic first where there are vectors.  `prior` pulls the logarithms of a stage towards its start: "auto" (on
+    for more than 10), None, or a strength in units of "auto".  `starts` > 1 evaluates that many points in one batch
+    and goes on from the best.
+
+    `optimizer` is "bfgs" (limited memory beyond 200 coordinates), "lbfgs" for the same, or an optax transformation.
+    Every stage ends when a step and what the next one promises change the objective by no more than `tol` relatively,
+    when nothing is left of the gradient, after `max_steps` steps or `max_seconds`, when `callback(record)` returns
+    True, or on Ctrl-C: the best point so far is the result.  `inner_tol` bounds kkt of the folds' solutions; "auto"
+    ties it to the step.  `checkpoint` is a file the search is written to after every step; the same call goes on from
+    it.  `compilation` "quick" compiles in a fifth of the time programs that take two to three times as long, "full"
+    does the opposite, "auto" chooses by the number of rows.
+    """
+    _check(optimizer, starts, inner_tol, max_steps, max_seconds, tol)
+    plan = planning.prepare(
+        problem, X, y, folds, criterion, init, weights, groups, hold, bounds, stages, prior, solver, seed, compilation
+    )
+    file = None
+    if checkpoint is not None:
+        settings = (str(optimizer), tol, starts, seed, inner_tol, repr(plan.stages), repr(bounds), repr(hold), prior)
+        file = Checkpoint.open(checkpoint, _identity(plan, settings))
+    run = Run(plan.quick, inner_tol, file, max_seconds, callback, progress)
+    try:
+        hp, best, reason = _stages(run, plan, optimizer, tol, max_steps, starts, seed)
+    finally:
+        run.close()
+    assert best is not None  # a search that cannot start has raised
+    return conclude(run, plan, hp, best, reason)
+
+
+def _stages(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, starts: int, seed: int):
+    """All stages; (hp, best point, reason)."""
+    hp, best, reason = plan.hp, None, "max_steps"
+    for stage in plan.stages:
+        coords = plan.coords(stage, hp)
+        run.begin(plan.task(coords, hp), stage if isinstance(stage, str) else ", ".join(stage))
+        try:
+            reason = _stage(run, plan, optimizer, tol, max_steps, starts if best is None else 1, seed)
+        except (Stop, KeyboardInterrupt) as end:
+            reason = str(end) if isinstance(end, Stop) else "interrupted"
+            if run.best is None and best is None:
+                raise
+        if run.best is not None:
+            best = run.best
+            hp = coords.build(jnp.asarray(best.theta))
+        if reason in ("callback", "max_seconds", "interrupted"):
+            break
+    return hp, best, reason
+
+
+def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, starts: int, seed: int) -> str:
+    coords, task = run.task.coords, run.task
+    low, high = (np.asarray(end, float) for end in (coords.low, coords.high))
+    theta = np.clip(np.asarray(task.centre), low, high)
+    if starts > 1:
+        theta = _best_start(run, theta, low, high, starts, seed)
+    point = run(theta)
+    if not point.ok:
+        raise RuntimeError(
+            f"the search cannot start: the folds could not be solved at the start values ({point.explain()}); scale "
+            "the features, start elsewhere (init=) or hold what makes the problem hard"
+        )
+    strength = plan.prior(coords, point.value)
+    run.task = task.replace(centre=jnp.asarray(theta, task.X.dtype), strength=jnp.asarray(strength, task.X.dtype))
+    run.note(point)
+    if isinstance(optimizer, str):
+        return search.quasi_newton(run, point, low, high, tol, max_steps, memory=optimizer == "lbfgs")
+    return search.first_order(run, point, low, high, tol, max_steps, optimizer)
+
+
+def _best_start(run: Run, theta: np.ndarray, low: np.ndarray, high: np.ndarray, starts: int, seed: int) -> np.ndarray:
+    """The best of several points around theta, theta among them, evaluated in one batch."""
+    drawn = theta + SPREAD_OF_STARTS * np.random.default_rng(seed).normal(size=(starts, len(theta)))
+    drawn[0] = theta
+    thetas = np.clip(drawn, low, high).astype(run.task.X.dtype)
+    values = run.many(thetas)
+    return thetas[0] if np.all(np.isnan(values)) else thetas[np.nanargmin(values)]
+
+
+def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str, **details: Any) -> TuneResult:
+    """The result of a search that ended at hp: the final model, and warnings where they are due."""
+    solution = objective.train(run.task, hp, checks.tolerance(None, plan.X.dtype), run.quick)
+    codes = np.atleast_1d(np.asarray(solution.code))
+    if np.isin(codes, [1, 2, 3]).any():
+        warnings.warn(
+            f"the final model on all rows is not solved (kkt {float(np.max(solution.kkt)):.1e}): "
+            "see result.solution.raise_if_failed()",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    at_bounds = _at_bounds(run, best)
+    if at_bounds:
+        warnings.warn(
+            f"the optimum sits on the bounds of {', '.join(at_bounds)}: widen them with bounds= if they were not meant",
+            RuntimeWarning,
+            stacklevel=3,
+        )
+    hard = None if np.isnan(best.hard) else best.hard
+    return TuneResult(
+        plan.problem, hp, best.value, hard, solution, run.history, plan.criterion, plan.folds, plan.hp, reason,
+        run.evaluations, run.seconds, at_bounds, details,
+    )  # fmt: skip
+
+
+def _at_bounds(run: Run, best: Point) -> tuple[str, ...]:
+    """Coordinates on a bound that want to go on; at a natural end, such as eps = 0, there is nothing to widen."""
+    coords = run.task.coords
+    if len(best.theta) != len(coords.names):
+        return ()
+    low, high = np.asarray(coords.low), np.asarray(coords.high)
+    ends = [isinstance(domain, NonNegative) for domain in coords.domains]
+    natural = np.repeat(ends, coords.sizes) & (low == 0)
+    held = ((best.theta <= low) & (best.gradient > 0) & ~natural) | ((best.theta >= high) & (best.gradient < 0))
+    return tuple(np.asarray(coords.names)[held])
+
+
+def _identity(plan: Plan, settings: Any) -> dict[str, str]:
+    """What makes two searches the same."""
+    from . import __version__
+
+    criterion = plan.criterion if not callable(plan.criterion) or hasattr(plan.criterion, "value") else None
+    return fingerprint(
+        data=(plan.X, plan.y, plan.weights, plan.folds),
+        problem=(plan.problem, plan.hp, criterion, getattr(plan.criterion, "__qualname__", "")),
+        settings=[*map(str, settings), str(plan.quick)],
+        versions=[__version__, jax.__version__, jax.devices()[0].device_kind],
+    )
+
+
+def _check(optimizer: Any, starts: Any, inner_tol: Any, max_steps: Any, max_seconds: Any, tol: Any) -> None:
+    known = optimizer in OPTIMIZERS if isinstance(optimizer, str) else hasattr(optimizer, "update")
+    if not known:
+        raise ValueError(f'optimizer={optimizer!r}: choose "bfgs", "lbfgs" or an optax transformation')
+    for name, value, least in (("starts", starts, 1), ("max_steps", max_steps, 0)):
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ValueError(f"{name}={value!r}: give a whole number, at least {least}")
+    for name, value in (("max_seconds", max_seconds), ("tol", tol), ("inner_tol", inner_tol)):
+        if (name, value) in (("max_seconds", None), ("inner_tol", "auto")):
+            continue
+        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name}={value!r}: give one positive number")
