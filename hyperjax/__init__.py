@@ -1,6 +1,6 @@
 """hyperjax: hyperparameters of support vector machines by exact gradients, in JAX."""
 
-from . import criteria, domains, folds, kernels, losses, solvers
+from . import criteria, domains, folds, kernels, losses, methods, solvers
 from .adjoint import HypergradientInfo, hypergradient_info
 from .folds import Folds
 from .history import History
@@ -30,6 +30,7 @@ __all__ = [
     "hypergradient_info",
     "kernels",
     "losses",
+    "methods",
     "nested_score",
     "solve",
     "solvers",

@@ -14,7 +14,8 @@ class History(Sequence):
 
     A record is a dict: step, stage, hp (a tree of NumPy arrays), value (the criterion), hard (its hard counterpart),
     objective (value and prior: what was made small), gradient_norm, gap, kkt, codes (one hyperjax.Code a fold),
-    seconds since the start, inner_iterations, kernel_products and evaluations of this search so far.
+    seconds since the start, and of this search so far evaluations, inner_iterations (of all folds) and
+    kernel_products (products of K with one vector: at least one an inner iteration, and two to certify each fold).
     """
 
     def __init__(self, records: Sequence[dict[str, Any]] = ()) -> None:

@@ -90,20 +90,56 @@ class Run:
 
     def __call__(self, theta: np.ndarray) -> Point:
         """The objective and its gradient at theta."""
+        return self._point(theta, objective.differentiate)
+
+    def value(self, theta: np.ndarray) -> Point:
+        """The objective at theta without its gradient, zeros in its place."""
+
+        def program(*arguments: Any) -> Any:
+            value, facts = objective.evaluate(*arguments)
+            return value, np.zeros_like(theta), facts
+
+        return self._point(theta, program)
+
+    def points(self, thetas: np.ndarray, size: int | None = None) -> list[Point]:
+        """The objective at the rows of thetas, each from a cold start, in one program; none has a gradient.
+
+        Fewer than `size` rows run the program of `size`, so that the last batch of many compiles nothing.
+        """
+        thetas, batch, out = np.asarray(thetas, self.task.X.dtype), None, []
+        filled = thetas[np.arange(max(size or 0, len(thetas))).clip(max=len(thetas) - 1)]
+        for i, theta in enumerate(thetas):
+            known = self._replayed(theta)
+            if known is None:
+                if batch is None:
+                    tol = jnp.asarray(self._tolerance(None), thetas.dtype)
+                    values, facts = objective.evaluate_many(self.task, jnp.asarray(filled), tol, self.quick)
+                    batch = {"objective": values, **facts}
+                    batch = {name: np.asarray(value) for name, value in batch.items() if value is not None}
+                known = self._entry(theta, np.zeros_like(theta), {name: value[i] for name, value in batch.items()})
+            out.append(self._count(theta, known))
+        return out
+
+    def _point(self, theta: np.ndarray, program: Any) -> Point:
         theta = np.asarray(theta, self.task.X.dtype)
         known = self._replayed(theta)
         if known is None:
-            tol = self._tolerance(theta)
-            value, gradient, facts = objective.differentiate(
-                self.task, jnp.asarray(theta), self.start, jnp.asarray(tol, theta.dtype), self.quick
-            )
-            start = facts.pop("start")
-            known = {"theta": theta, "objective": value, "gradient": gradient, **facts}
-            known["hard"] = np.nan if facts["hard"] is None else facts["hard"]
-            known = {name: np.atleast_1d(np.asarray(v)) for name, v in known.items() if name != "distance"}
+            tol = jnp.asarray(self._tolerance(theta), theta.dtype)
+            value, gradient, facts = program(self.task, jnp.asarray(theta), self.start, tol, self.quick)
+            known = self._entry(theta, gradient, {"objective": value, **facts})
             if not np.isin(known["code"], FAILED).any():
-                self.start = start
-            known["seconds"] = np.asarray([self.seconds])
+                self.start = facts["start"]
+        return self._count(theta, known)
+
+    def _entry(self, theta: np.ndarray, gradient: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
+        """An evaluation as the log and the checkpoint keep it."""
+        hard = facts.get("hard")
+        kept = {name: facts[name] for name in ("objective", "value", "kkt", "gap", "code", "iterations")}
+        kept |= {"hard": np.nan if hard is None else hard, "gradient": gradient, "theta": theta}
+        return {name: np.atleast_1d(np.asarray(value)) for name, value in {**kept, "seconds": self.seconds}.items()}
+
+    def _count(self, theta: np.ndarray, known: dict[str, np.ndarray]) -> Point:
+        """Count an evaluation and keep it if it is the best so far."""
         self.log.append(known)
         self.inner_iterations += int(known["iterations"].sum())
         self.kernel_products += int(known["iterations"].sum()) + 2 * len(known["iterations"])
@@ -126,20 +162,6 @@ class Run:
     def value_of(self, task: objective.Task, theta: Any) -> Any:
         """The objective as a traceable function, from a cold start: what an optax line search asks for."""
         return objective.evaluate(task, theta, task.start(), jnp.asarray(self._tolerance(None), task.X.dtype))[0]
-
-    def many(self, thetas: np.ndarray) -> np.ndarray:
-        """The objective at the rows of thetas, from cold starts, in one program; NaN where a fold fails."""
-        thetas = np.asarray(thetas, self.task.X.dtype)
-        known = self._replayed(thetas.ravel())
-        if known is None:
-            tol = self._tolerance(None)
-            value, facts = objective.evaluate_many(self.task, jnp.asarray(thetas), jnp.asarray(tol, thetas.dtype))
-            known = {"theta": thetas.ravel(), "objective": np.asarray(value), "seconds": np.asarray([self.seconds])}
-            known["iterations"] = np.asarray(facts["iterations"]).ravel()
-        self.log.append(known)
-        self.inner_iterations += int(known["iterations"].sum())
-        self.kernel_products += int(known["iterations"].sum()) + 2 * known["iterations"].size
-        return np.asarray(known["objective"], float)
 
     def note(self, point: Point) -> None:
         """Write an accepted point into history and checkpoint; may end the search by Stop."""

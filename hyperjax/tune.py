@@ -47,7 +47,7 @@ class TuneResult:
     start: Hyperparameters
     """Where the search began."""
     reason: str
-    """Why it ended: tolerance, gradient, no_progress, max_steps, max_seconds, callback, interrupted."""
+    """Why it ended: tolerance, gradient or finished; no_progress, max_steps, max_seconds, callback, interrupted."""
     n_evaluations: int
     seconds: float
     at_bounds: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class TuneResult:
     @property
     def converged(self) -> bool:
         """Whether the search ended of itself."""
-        return self.reason in ("tolerance", "gradient")
+        return self.reason in ("tolerance", "gradient", "finished")
 
     def decision(self, X_new: Any) -> Array:
         """Outputs of the final model at new rows."""
@@ -183,8 +183,8 @@ def _best_start(run: Run, theta: np.ndarray, low: np.ndarray, high: np.ndarray, 
     drawn = theta + SPREAD_OF_STARTS * np.random.default_rng(seed).normal(size=(starts, len(theta)))
     drawn[0] = theta
     thetas = np.clip(drawn, low, high).astype(run.task.X.dtype)
-    values = run.many(thetas)
-    return thetas[0] if np.all(np.isnan(values)) else thetas[np.nanargmin(values)]
+    points = [point for point in run.points(thetas) if point.ok]
+    return min(points, key=lambda point: point.objective).theta if points else thetas[0]
 
 
 def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str, **details: Any) -> TuneResult:
