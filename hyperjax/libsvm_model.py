@@ -60,7 +60,7 @@ class LibsvmModel:
     svm_type: str
     kernel: PlainKernel
     coef: np.ndarray
-    vectors: scipy.sparse.csr_matrix
+    vectors: Any
     rho: float
     labels: tuple[int, int] | None = None
 
