@@ -1,6 +1,7 @@
 """From a data set to good hyperparameters: descent on a cross-validation criterion by exact hypergradients."""
 
 import dataclasses
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -226,14 +227,12 @@ def _at_bounds(run: Run, best: Point) -> tuple[str, ...]:
 
 def _identity(plan: Plan, settings: Any) -> dict[str, str]:
     """What makes two searches the same."""
-    from . import __version__
-
     criterion = plan.criterion if not callable(plan.criterion) or hasattr(plan.criterion, "value") else None
     return fingerprint(
         data=(plan.X, plan.y, plan.weights, plan.folds),
         problem=(plan.problem, plan.hp, criterion, getattr(plan.criterion, "__qualname__", "")),
         settings=[*map(str, settings), str(plan.quick)],
-        versions=[__version__, jax.__version__, jax.devices()[0].device_kind],
+        versions=[sys.modules[__name__.partition(".")[0]].__version__, jax.__version__, jax.devices()[0].device_kind],
     )
 
 
