@@ -264,6 +264,8 @@ def _goal(path: Path, names: list[str] | None, width: int, target: Any, features
     """The number of the target's column; None where a file to predict has none."""
     if isinstance(target, str) and names is not None and target in names:
         return names.index(target)
+    if names is None and features is not None and width == len(features):
+        return None
     try:
         number = None if target is None else int(target)
     except ValueError:
@@ -273,9 +275,7 @@ def _goal(path: Path, names: list[str] | None, width: int, target: Any, features
     if target is None and features is None:
         return width - 1
     if features is not None:
-        if names is None:
-            return width - 1 if width == len(features) + 1 else None
-        return None
+        return width - 1 if names is None and width == len(features) + 1 else None
     has = "no header" if names is None else _listed(names)
     raise ValueError(f"target={target!r} is no column of {path}: it has {width} columns, {has}")
 

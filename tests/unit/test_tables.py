@@ -69,7 +69,8 @@ def test_a_model_reads_its_own_columns(tmp_path):
     with pytest.raises(ValueError, match="lacks the column 'weight'; it has the columns 'note', 'dose'"):
         read_table(path, features=["age", "weight"])
     bare = saved(tmp_path, "1,2\n3,4\n", "bare.csv")
-    assert read_table(bare, features=["a", "b"]).y is None
+    for target in (None, 0, "y"):
+        assert read_table(bare, target=target, features=["a", "b"]).y is None
     np.testing.assert_array_equal(read_table(bare, features=["a"]).y, [2, 4])
     with pytest.raises(ValueError, match="has 2 columns of features, and 3 are expected"):
         read_table(bare, features=["a", "b", "c"])
