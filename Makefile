@@ -19,7 +19,7 @@ INSTALL = PIP_CONSTRAINT="$(CURDIR)/$(PINS)" PIP_DISABLE_PIP_VERSION_CHECK=1 $(B
 .NOTPARALLEL:
 
 tune: $(VENV)/tune.stamp
-	$(BIN)/python experiments/quickstart/tune_breast_cancer.py
+	$(BIN)/hyperjax tune breast_cancer --kernel ard --stages isotropic,full --test-fraction 0.25
 
 test: $(VENV)/dev.stamp
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)

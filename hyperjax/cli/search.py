@@ -1,0 +1,90 @@
+"""The search itself: `tune` or a published method, asked with the options that were given and no others."""
+
+import argparse
+import contextlib
+import importlib
+import inspect
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from .failures import UNSOLVED, USAGE, Failure, blamed_on
+from .job import Job
+from .progress import Line
+
+__all__ = ["arguments", "function", "search", "spoken_warnings"]
+
+OPTIONS = ("optimizer", "stages", "prior", "starts", "max_steps", "max_seconds", "tol", "checkpoint", "hold", "bounds")
+
+
+def function(name: str) -> Callable[..., Any]:
+    """`tune`, or the method of hyperjax.methods with this name."""
+    if name == "tune":
+        from ..tune import tune
+
+        return tune
+    with blamed_on(USAGE):
+        return _methods().by_name(name)
+
+
+def _methods() -> Any:
+    try:
+        return importlib.import_module("hyperjax.methods")
+    except ModuleNotFoundError:
+        raise ValueError("--method: this hyperjax has no methods beside tune") from None
+
+
+def arguments(options: argparse.Namespace, method: Callable[..., Any]) -> dict[str, Any]:
+    """The options of the search that were given, as arguments of the method."""
+    found: dict[str, Any] = {name: getattr(options, name) for name in OPTIONS if hasattr(options, name)}
+    if "bounds" in found:
+        found["bounds"] = dict(found["bounds"])
+    if "hold" in found:
+        found["hold"] = [path.strip() for paths in found["hold"] for path in paths.split(",")]
+    if found.get("optimizer") == "adam":
+        import optax
+
+        found["optimizer"] = optax.adam(0.1)
+    if hasattr(options, "criterion"):
+        found["criterion"] = None
+    known = _takes(method)
+    for name in found:
+        if not known(name):
+            raise Failure(USAGE, f"--{name.replace('_', '-')}: the method {options.method} has no such option")
+    found.pop("criterion", None)
+    return found
+
+
+def search(job: Job, options: argparse.Namespace, line: Line) -> Any:
+    """The TuneResult of a job."""
+    method = function(options.method)
+    known = _takes(method)
+    settings = arguments(options, method)
+    offered = {"criterion": job.criterion, "seed": options.seed, "progress": False, "callback": line}
+    settings |= {name: value for name, value in offered.items() if known(name)}
+    with blamed_on(USAGE), spoken_warnings(quiet=options.quiet):
+        result = method(job.problem, job.X, job.y, folds=job.folds, **settings)
+    if not result.value < float("inf"):
+        raise Failure(UNSOLVED, f"no step of the search gave a finite value ({result.value}): see --bounds, --scale")
+    return result
+
+
+def _takes(method: Callable[..., Any]) -> Callable[[str], bool]:
+    parameters = inspect.signature(method).parameters
+    anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+    return lambda name: anything or name in parameters
+
+
+@contextlib.contextmanager
+def spoken_warnings(quiet: bool = False) -> Iterator[None]:
+    """Warnings as one line each on standard error, without the source line Python adds."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        if not quiet:
+            print("hyperjax: warning:", " ".join(str(message).split()), file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        warnings.showwarning = show
+        yield
