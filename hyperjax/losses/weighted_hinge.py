@@ -49,8 +49,10 @@ class WeightedHinge(PiecewiseLinear):
 
     def _of_class(self, y, hp):
         one = jnp.ones_like(y)
+        # a function without any loss is no solution: NaN makes it the code NONFINITE, where no error can be raised
+        real = jnp.where(hp["m_pos"] + hp["m_neg"] > 0, one, jnp.nan)
         cost = jnp.where(y > 0, hp["C_pos"] * one, hp["C_neg"] * one)
-        return cost, jnp.where(y > 0, hp["m_pos"] * one, hp["m_neg"] * one)
+        return real * cost, real * jnp.where(y > 0, hp["m_pos"] * one, hp["m_neg"] * one)
 
 
 EXAMPLES = [WeightedHinge(), WeightedHinge(C_pos=2.0, C_neg=0.5, m_pos=1.5, m_neg=-0.25)]

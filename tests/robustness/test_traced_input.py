@@ -84,6 +84,19 @@ def test_values_out_of_their_domain_under_jit_fail():
         assert found.failed, f"{what}: {found.name}"
 
 
+def test_margins_that_a_constant_function_meets_are_a_code_under_jit():
+    """m_pos + m_neg <= 0: w = 0 has no loss, and no gradient means anything."""
+    problem = hj.Problem(hj.losses.WeightedHinge(), hj.kernels.RBF(), bias=True)
+
+    @jax.jit
+    def code(m_neg: Any) -> Any:
+        loss = {"C_pos": 1.0, "C_neg": 1.0, "m_pos": 1.0, "m_neg": m_neg}
+        return hj.solve(problem, {"loss": jax.tree.map(jnp.asarray, loss), "kernel": {"gamma": 1.0}}, X, Y).code
+
+    assert [hj.Code(int(code(m))).failed for m in (-1.5, -1.0, -0.5)] == [True, True, False]
+    assert hj.Code(int(code(-1.0))) is hj.Code.NONFINITE
+
+
 def test_an_indefinite_kernel_matrix_under_jit_fails():
     problem = hj.Problem(kernel=hj.kernels.Precomputed())
     given = {"loss": {"C": jnp.asarray(1.0)}, "kernel": {}}
