@@ -63,13 +63,22 @@ def bordered_solve(
             symmetric, rhs, solve=lambda _, r: _solve(op0, c0, e0, r, zero, border, smooth)[0], symmetric=True
         )
         return base + c * u, zero
-    u, db = lax.custom_linear_solve(
-        lambda x: (symmetric(x[0]) + c * x[1][:, None], jnp.sum(c * x[0], axis=1)),
-        (rhs, total - jnp.sum(base, axis=1)),
-        solve=lambda _, b: _solve(op0, c0, e0, b[0], b[1], border, smooth),
+
+    def join(u: Array, db: Array) -> Array:
+        return jnp.concatenate([u, db[:, None]], axis=1)
+
+    def matvec(x: Array) -> Array:
+        u, db = x[:, :-1], x[:, -1]
+        return join(symmetric(u) + c * db[:, None], jnp.sum(c * u, axis=1))
+
+    # one array, not a pair: JAX transposes the solve only where its whole right-hand side is linear
+    x = lax.custom_linear_solve(
+        matvec,
+        join(rhs, total - jnp.sum(base, axis=1)),
+        solve=lambda _, r: join(*_solve(op0, c0, e0, r[:, :-1], r[:, -1], border, smooth)),
         symmetric=True,
     )
-    return base + c * u, db
+    return base + c * x[:, :-1], x[:, -1]
 
 
 def _solve(
