@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import hyperjax as hj
+from hyperjax.criteria._smoothing import calibrated, platt_targets
 from hyperjax.criteria.base import apply, hard
 
 pytestmark = pytest.mark.no_extras
@@ -72,6 +73,27 @@ def test_platt_fit_of_separable_and_of_reversed_outputs(criterion):
     np.testing.assert_array_equal(np.asarray(gradient), 0.0)
 
 
+def test_platt_fit_of_wild_outputs():
+    """Outputs on which undamped Newton steps run away; at the minimum the residuals are blind to 1 and to o."""
+
+    @jax.jit
+    def residuals(o, y):
+        t = platt_targets(y, jnp.ones_like(o))
+        odds = calibrated(o, t, jnp.ones_like(o))
+        r = jax.nn.sigmoid(odds) - t
+        return jnp.mean(r), jnp.mean(r * o) / jnp.std(o), jnp.std(odds)
+
+    for seed in (23, 54, 73, 162):
+        rng = np.random.default_rng(seed)
+        y = np.where(rng.random(30) < rng.choice([0.05, 0.2, 0.5]), 1.0, -1.0)
+        y[:2] = 1.0, -1.0
+        o = rng.standard_cauchy(30) * np.exp(rng.normal())
+        o = o + rng.choice([0, 1, 5]) * y
+        found = residuals(np.sign(o) * np.abs(o) ** rng.choice([1, 2, 3]), y)
+        np.testing.assert_allclose(found[:2], 0.0, atol=1e-12)
+        assert found[2] > 0.1
+
+
 def test_platt_fit_is_continuous_where_it_gives_up():
     """From outputs that hardly help to outputs that hardly mislead the value does not jump."""
     noise = np.sin(np.arange(N) * 2.3)
@@ -104,6 +126,22 @@ def test_without_a_positive_row_there_is_no_value(criterion):
     assert criterion.problem_with(y) is not None
     o = jnp.linspace(-1.0, 1.0, N)
     assert np.isnan(criterion(o, y)) and np.isnan(criterion.hard_value(o, y))
+
+
+def test_break_even_shares_a_tie_at_the_cut():
+    """Two positives: the row at 2 is one, and of the three at 1 a third is taken, a third of which is the other."""
+    o, y = jnp.array([2.0, 1.0, 1.0, 1.0, 0.0]), np.array([1.0, 1.0, -1.0, -1.0, -1.0])
+    np.testing.assert_allclose(C.BreakEven().hard_value(o, y), 1.0 - (1.0 + 1.0 / 3.0) / 2.0, rtol=1e-14)
+
+
+def test_precision_at_a_recall_that_is_reached_exactly():
+    """k of 23 positives are enough for a recall of k / 23, whatever sums of weights round to."""
+    o = jnp.asarray(-np.arange(46.0))
+    y = np.where(np.arange(46) % 2, -1.0, 1.0)  # k positives bring k - 1 negatives
+    run = jax.jit(jax.vmap(lambda recall, w: C.PrecisionAtRecall(recall=recall).hard_value(o, y, weights=w)))
+    k, weight = map(np.ravel, np.meshgrid(np.arange(1, 23), [1.0, 0.1, 0.3, 0.7]))
+    found = run(k / 23, np.tile(weight[:, None], (1, 46)))
+    np.testing.assert_allclose(found, 1.0 - k / (2 * k - 1), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize(
