@@ -1,6 +1,5 @@
 """Dual coordinate descent for every loss with a proximal map."""
 
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -51,35 +50,47 @@ class DCD(Solver):
         rows = inner.op.whole() if phi is None else phi
         diagonal = jnp.maximum(inner.op.diagonal(), 0.0)
 
-        def one(i: Array, state: tuple[Array, Array], active: Array) -> tuple[Array, Array]:
-            """Sample i; `kept` is f (T, n) where K is stored and w (T, p) where it is factored."""
-            z, kept = state
+        def one(kept: Array, x: tuple[Array, Inner, Array]) -> tuple[Array, Array]:
+            """Sample i, which is alone in `some`; `kept` is f (T, n) where K is stored and w (T, p) where factored."""
+            i, some, old = x
             row = rows[i]
             o = kept[:, i] if phi is None else kept @ row
-            new = _best(inner, i, z[:, i], o, diagonal[i])
-            change = jnp.where(active, new - z[:, i], 0.0)
-            return z.at[:, i].add(change), kept + change[:, None] * row[None, :]
+            new = _best(some, old, o, diagonal[i])
+            return kept + (new - old)[:, None] * row[None, :], new
 
         def step(state: tuple[Array, Array], active: Array):
             z, count = state
             order = jax.random.permutation(jax.random.fold_in(key, count), inner.op.n)
             kept = inner.op.matmul(z) if phi is None else z @ phi
-            z, _ = lax.fori_loop(0, inner.op.n, lambda k, s: one(order[k], s, active), (z, kept))
+            # a scan over what each sample needs: a loop that writes into z would copy all of it for every sample
+            _, moved = lax.scan(one, kept, (order, _one_by_one(inner, order), z.T[order]))
+            z = jnp.where(active[:, None], jnp.zeros_like(z).at[:, order].set(moved.T), z)
             return (z, count + 1), z, b, violation(inner, z, inner.op.matmul(z), t)
 
         first = z, b, violation(inner, z, inner.op.matmul(z), t)
         return run(step, (z, jnp.zeros((), jnp.int32)), inner, tol, self.max_steps, patience=300, first=first)
 
 
-def _best(inner: Inner, i: Array, z: Array, o: Array, diagonal: Array) -> Array:
-    """The optimal coefficients (T,) of sample i at outputs o (T,), the others fixed."""
+def _best(some: Inner, z: Array, o: Array, diagonal: Array) -> Array:
+    """The optimal coefficients (T,) of the one sample in `some` at outputs o (T,), the others fixed."""
     rest = o - diagonal * z
-    p, P = sample_prox(inner, i[None], rest[:, None], jnp.full_like(rest, diagonal)[:, None])
-    smooth_part = -part(inner, i[None]).slope(p)[:, 0]
+    p, P = sample_prox(some, rest[:, None], jnp.full_like(rest, diagonal)[:, None])
+    smooth_part = -some.slope(p)[:, 0]
     p, P = p[:, 0], P[:, 0]
     moving = diagonal > 0
     tied = (p - rest) / jnp.where(moving, diagonal, 1.0)
     return jnp.where(moving & (P <= 0), tied, smooth_part)
+
+
+def _one_by_one(inner: Inner, order: Array) -> Inner:
+    """The same losses with a leading axis that runs over the samples in this order, one at a time."""
+    n = inner.op.n
+    hp = jax.tree.map(
+        lambda leaf: leaf[order, None] if jnp.shape(leaf) == (n,) else jnp.broadcast_to(leaf, (n, *jnp.shape(leaf))),
+        (inner.loss, inner.hp),
+    )
+    loss, hp = hp
+    return inner.replace(loss=loss, hp=hp, op=None, y=inner.y.T[order, :, None], s=inner.s.T[order, :, None])
 
 
 def part(inner: Inner, index: Array) -> Inner:
@@ -89,7 +100,6 @@ def part(inner: Inner, index: Array) -> Inner:
     return inner.replace(hp=hp, y=inner.y[:, index], s=inner.s[:, index])
 
 
-def sample_prox(inner: Inner, index: Array, v: Array, t: Array) -> tuple[Array, Array]:
-    """prox_{t_i s_i phi}(v_i) and its slope for the samples `index`; v and t are (T, m)."""
-    some = part(inner, index)
+def sample_prox(some: Inner, v: Array, t: Array) -> tuple[Array, Array]:
+    """prox_{t_i s_i phi}(v_i) and its slope for the samples in `some`; v and t are (T, m)."""
     return jax.jvp(lambda v: some.prox(v, t), (v,), (jnp.ones_like(v),))

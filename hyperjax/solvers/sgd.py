@@ -75,7 +75,7 @@ def _push(inner: Inner, index: Array, o: Array, weight: Array) -> tuple[Array, A
     metric = jnp.mean(diagonal) if inner.border else jnp.zeros((), o.dtype)
     metric = jnp.where(inner.border & (metric <= 0), 1.0, metric)
     reach = jnp.broadcast_to(diagonal[index][None, :] + metric, o.shape)
-    p, _ = sample_prox(inner, index, o, weight * reach)
+    p, _ = sample_prox(part(inner, index), o, weight * reach)
     explicit = -weight * part(inner, index).slope(o)
     push = jnp.where(reach > 0, (p - o) / jnp.where(reach > 0, reach, 1.0), explicit) / index.shape[0]
     return push, metric * jnp.sum(push, axis=1)
