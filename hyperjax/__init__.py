@@ -1,6 +1,6 @@
 """hyperjax: hyperparameters of support vector machines by exact gradients, in JAX."""
 
-from . import criteria, domains, folds, kernels, losses, methods, solvers
+from . import criteria, datasets, domains, folds, kernels, losses, methods, solvers
 from .adjoint import HypergradientInfo, hypergradient_info
 from .folds import Folds
 from .history import History
@@ -25,6 +25,7 @@ __all__ = [
     "criteria",
     "cross_decision",
     "cross_solve",
+    "datasets",
     "domains",
     "folds",
     "hypergradient_info",

@@ -60,7 +60,8 @@ def hypergradient_info(
 ) -> tuple[Array, Hyperparameters, HypergradientInfo]:
     """(value, gradient, info) of criterion(held-out outputs, y) in the hyperparameters, by an explicit adjoint.
 
-    The same gradient as jax.grad through `cross_decision`; `info` says how good it is.
+    The same gradient as jax.grad through `cross_decision`; `info` says how good it is.  `weights` (n,) count in training
+    and in a criterion that takes them, as every one of hyperjax.criteria does.
     """
     folds = as_folds(folds, y, checks.n_rows(X))
     solution = cross_solve(problem, hp, X, y, folds, weights, init, solver, tol)
@@ -70,21 +71,30 @@ def hypergradient_info(
     s = train if weights is None else train * weights[None, :]
     # a criterion of the library is a pytree, a bare function part of the program
     tree, function = (criterion, None) if isinstance(criterion, Criterion) else (None, criterion)
-    given = problem, {**fitted, **extra}, X, y, s, folds, solution
+    given = problem, {**fitted, **extra}, X, y, s, folds, weights, solution
     value, gradient, residual, bound = _explicit(function, tree, *given)
     return value, gradient, HypergradientInfo(solution, solution.code, residual, bound)
 
 
 @functools.partial(jax.jit, static_argnums=0)
 def _explicit(
-    function: Any, tree: Any, problem: Problem, hp: Any, X: Array, y: Array, s: Array, folds: Folds, solution: Solution
+    function: Any,
+    tree: Any,
+    problem: Problem,
+    hp: Any,
+    X: Array,
+    y: Array,
+    s: Array,
+    folds: Folds,
+    weights: Array | None,
+    solution: Solution,
 ) -> tuple[Array, Any, Array, Any]:
     """Value, gradient, adjoint residuals and error bounds at a solution."""
     criterion = function if tree is None else tree
 
     def value_of(outputs: Array, hp: Any) -> Array:
         moved = solution.replace(outputs=outputs)
-        return apply(criterion, moved.held_out(folds), y, folds, hp)
+        return apply(criterion, moved.held_out(folds), y, folds, hp, weights)
 
     def inner_of(hp: Any) -> Inner:
         return problem.inner(hp, X, y, s)

@@ -23,7 +23,7 @@ from .results import Code
 from .solvers.loop import Solver
 from .types import Array, Hyperparameters
 
-__all__ = ["inputs", "n_rows", "new_rows", "remedy", "same_folds", "sound", "start", "tolerance"]
+__all__ = ["inputs", "n_rows", "new_rows", "parts", "remedy", "same_folds", "sound", "start", "tolerance"]
 
 
 def inputs(
@@ -36,7 +36,7 @@ def inputs(
     solver: Solver | None = None,
 ) -> tuple[Array, Array, Hyperparameters, Array | None]:
     """X, y, hyperparameters and weights as arrays of one float type, checked where they are concrete."""
-    _parts(problem, solver)
+    parts(problem, solver)
     X = array("X", X)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: give it two dimensions, rows and columns")
@@ -61,7 +61,7 @@ def inputs(
     return X, y, hp, weights
 
 
-def _parts(problem: Any, solver: Any) -> None:
+def parts(problem: Any, solver: Any) -> None:
     """Refuse whatever is not an instance of the class its place asks for."""
     if not isinstance(problem, Problem):
         raise ValueError(f"problem is {_named(problem)}: pass hyperjax.Problem(loss=.., kernel=.., bias=..)")

@@ -47,7 +47,7 @@ def nested_score(
     The other settings are those of `tune`.  The same criterion judges the outer folds, one by one.
     """
     X, y = checks.array("X", X), checks.array("y", y)
-    if np.ndim(folds) != 0:
+    if isinstance(folds, Folds) or np.ndim(folds) != 0:
         raise ValueError("folds must be a number: the rows to divide differ from one outer fold to the next")
     outside = plan.split(outer, np.asarray(y), groups, seed)
     rows = np.asarray(X)

@@ -146,8 +146,7 @@ def prepare(
 
 def _usual(problem: Any, X: Any, y: Any) -> Hyperparameters:
     """The problem's own start values; bad data fall through to the checks with words for them."""
-    if not isinstance(problem, Problem):
-        checks.inputs(problem, {}, X, y, None)
+    checks.parts(problem, None)
     X, y = checks.array("X", X), checks.array("y", y)
     if X.ndim != 2 or y.ndim != 1 or 0 in X.shape or len(y) != len(X):
         checks.inputs(problem, {"loss": {}, "kernel": {}}, X, y, None)
@@ -238,11 +237,11 @@ def split(folds: Any, y: np.ndarray, groups: Any, seed: int) -> Folds:
 def _ties(problem: Problem, hp: Hyperparameters) -> list[tuple[str | int, ...]]:
     """Vectors of positive hyperparameters that may first move as one: widths of features, costs of rows or groups.
 
-    The weights beta of a sum of kernels stay free: a common factor of theirs does what C does.
+    The weights of a sum of kernels may be zero and stay free: a common factor of theirs does what C does.
     """
     domains = dict(flatten(problem.domains({name: hp[name] for name in ("loss", "kernel")})))
     leaves = [(path, leaf) for path, leaf in flatten(hp) if path[0] != "criterion"]
-    return [p for p, leaf in leaves if np.size(leaf) > 1 and isinstance(domains[p], Positive) and p[-1] != "beta"]
+    return [p for p, leaf in leaves if np.size(leaf) > 1 and isinstance(domains[p], Positive)]
 
 
 def _stages(stages: Any, problem: Problem, hp: Hyperparameters) -> tuple[Any, ...]:

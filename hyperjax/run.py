@@ -15,9 +15,9 @@ from .results import Code
 
 __all__ = ["Point", "Run", "Stop"]
 
-LOOSE = 1e-4
+LOOSE = 1e-6
 """Inner tolerance, in units of the outputs, of an evaluation one unit of theta away from the last (float64)."""
-TIGHT = 1e-6
+TIGHT = 1e-8
 """Inner tolerance from which on closer points are no longer solved more tightly (float64)."""
 FAILED = [int(code) for code in Code if code.failed]
 

@@ -12,7 +12,7 @@ Source
     Optimization, chapters 6 and 16.7.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -21,7 +21,7 @@ import optax
 
 from .run import Point, Run
 
-__all__ = ["DENSE", "first_order", "quasi_newton"]
+__all__ = ["DENSE", "Rules", "first_order", "quasi_newton"]
 
 CAP = 2.0
 """No coordinate moves further in one step; a factor of seven for a positive hyperparameter."""
@@ -33,10 +33,29 @@ FLAT = 1e-9
 """A gradient below this, relative to the objective, has nothing left."""
 
 
+class Rules(NamedTuple):
+    """What published searches do otherwise."""
+
+    trials: int = TRIALS
+    """Points a line search tries."""
+    halve: bool = False
+    """Whether a step that does not do is halved, and not cut to where a parabola has its minimum."""
+    rescale: bool = True
+    """Whether the first change of the gradient sets the scale of the metric."""
+    promise: bool = True
+    """Whether a small change ends the search only if the next step promises no more."""
+    leave: bool = False
+    """Whether it ends the search only once the objective has left its first value by as much."""
+
+
+OURS = Rules()
+
+
 class Dense:
     """The inverse Hessian as a matrix (BFGS)."""
 
-    def __init__(self, gradient: np.ndarray) -> None:
+    def __init__(self, gradient: np.ndarray, rescale: bool = True) -> None:
+        self.rescale = rescale
         self.restart(gradient)
 
     def restart(self, gradient: np.ndarray) -> None:
@@ -54,7 +73,7 @@ class Dense:
         curvature = s @ y
         if curvature <= 1e-10 * np.linalg.norm(s) * np.linalg.norm(y):
             return
-        if self.fresh:
+        if self.fresh and self.rescale:
             self.H = np.eye(len(s)) * min(curvature / (y @ y), CAP * self.H[0, 0])
         r = s / curvature
         left = np.eye(len(s)) - np.outer(r, y)
@@ -75,7 +94,8 @@ class Memory:
         self.fresh = True
 
     def direction(self, gradient: np.ndarray, theta: np.ndarray) -> np.ndarray:
-        d, self.state = self.transform.update(jnp.asarray(gradient), self.state, jnp.asarray(theta))
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes integer types
+            d, self.state = self.transform.update(jnp.asarray(gradient), self.state, jnp.asarray(theta))
         d = -np.asarray(d, float)
         return np.where(gradient != 0, -self.scale * gradient if self.fresh else d, 0.0)
 
@@ -85,10 +105,21 @@ class Memory:
 
 
 def quasi_newton(
-    run: Run, point: Point, low: np.ndarray, high: np.ndarray, tol: float, max_steps: int, memory: bool = False
+    run: Run,
+    point: Point,
+    low: np.ndarray,
+    high: np.ndarray,
+    tol: float,
+    max_steps: int,
+    memory: bool = False,
+    rules: Rules = OURS,
 ) -> str:
     """Minimise from `point`; the run keeps the best point.  Why it stopped."""
-    metric = (Memory if memory or len(point.theta) > DENSE else Dense)(point.gradient)
+    if memory or len(point.theta) > DENSE:
+        metric = Memory(point.gradient)
+    else:
+        metric = Dense(point.gradient, rules.rescale)
+    first = point.objective
     for _ in range(max_steps):
         g = _projected(point, low, high)
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
@@ -97,7 +128,7 @@ def quasi_newton(
         if g @ d >= 0:
             metric.restart(g)
             d = metric.direction(g, point.theta)
-        new = _line_search(run, point, d, g, low, high)
+        new = _line_search(run, point, d, g, low, high, rules)
         if new is None:
             if metric.fresh:
                 return "no_progress"
@@ -109,7 +140,9 @@ def quasi_newton(
             metric.learn(new.theta.astype(float) - point.theta, new.gradient - point.gradient)
         change, point = point.objective - new.objective, new
         run.note(point)
-        if change <= tol * abs(point.objective) and _promised(metric, point, low, high) <= tol * abs(point.objective):
+        small = tol * abs(point.objective)
+        waits = rules.leave and first - point.objective <= tol * abs(first)
+        if change <= small and not waits and not (rules.promise and _promised(metric, point, low, high) > small):
             return "tolerance"
     return "max_steps"
 
@@ -137,12 +170,12 @@ def _promised(metric: Any, point: Point, low: np.ndarray, high: np.ndarray) -> f
 
 
 def _line_search(
-    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray
+    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, rules: Rules
 ) -> Point | None:
     """The first point along d, cut to the bounds, that is solved and low enough; None if there is none."""
     noise = 4.0 * float(np.finfo(point.theta.dtype).eps) * abs(point.objective)
     length = min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
-    for _ in range(TRIALS):
+    for _ in range(rules.trials):
         theta = np.clip(point.theta + length * d, low, high).astype(point.theta.dtype)
         if np.array_equal(theta, point.theta):
             return None
@@ -150,7 +183,9 @@ def _line_search(
         slope = float(g @ (theta.astype(float) - point.theta))
         if new.ok and new.objective <= point.objective + SUFFICIENT * slope + noise:
             return new
-        if new.ok and slope < 0:
+        if rules.halve:
+            length *= 0.5
+        elif new.ok and slope < 0:
             # the minimum of the parabola through both values and the slope, kept well inside
             bend = 2.0 * (new.objective - point.objective - slope)
             length *= float(np.clip(-slope / bend, 0.1, 0.5)) if bend > 0 else 0.5
@@ -175,9 +210,9 @@ def first_order(
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
             return "gradient"
         theta = jnp.asarray(point.theta)
-        change, state = update(
-            run.task, jnp.asarray(g, theta.dtype), state, theta, jnp.asarray(point.objective, theta.dtype)
-        )
+        value = jnp.asarray(point.objective, theta.dtype)
+        with jax.numpy_dtype_promotion("standard"):  # optax mixes integer types
+            change, state = update(run.task, jnp.asarray(g, theta.dtype), state, theta, value)
         new, whole = None, np.asarray(change, float)
         for trial in range(TRIALS):
             new = run(np.clip(point.theta + 0.25**trial * whole, low, high).astype(point.theta.dtype))

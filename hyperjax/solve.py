@@ -89,6 +89,12 @@ class Solution(Module):
 
         save(self, path)
 
+    def to_sklearn(self, classes: Any = (-1, 1)) -> Any:
+        """A fitted scikit-learn estimator with the same outputs; a ValueError says where there is none."""
+        from .exports import to_sklearn
+
+        return to_sklearn(self, classes)
+
     @staticmethod
     def load(path: Any, problem: Problem | None = None) -> "Solution":
         """Read what `save` wrote; `problem` is needed for losses and kernels defined outside the library."""

@@ -65,6 +65,10 @@ class TuneResult:
         """Outputs of the final model at new rows."""
         return self.solution.decision(X_new)
 
+    def to_sklearn(self, classes: Any = (-1, 1)) -> Any:
+        """The final model as a fitted scikit-learn estimator."""
+        return self.solution.to_sklearn(classes)
+
     def __repr__(self) -> str:
         hard = "" if self.hard is None else f", hard={self.hard:.6g}"
         return (

@@ -31,7 +31,7 @@ LAYERS = [
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 STRANGERS = {("implicit", "solvers"), ("solvers", "implicit")}
 """Rooms of one layer that never import each other: any (z, b) may be attached, wherever it comes from."""
-LAZY = {("problem", "interop"), ("solve", "storage")}
+LAZY = {("problem", "interop"), ("solve", "storage"), ("solve", "exports")}
 """Imports upwards, allowed inside functions only: methods that read and write other people's objects and files."""
 
 MODULES = files("hyperjax")
