@@ -60,8 +60,8 @@ def hypergradient_info(
 ) -> tuple[Array, Hyperparameters, HypergradientInfo]:
     """(value, gradient, info) of criterion(held-out outputs, y) in the hyperparameters, by an explicit adjoint.
 
-    The same gradient as jax.grad through `cross_decision`; `info` says how good it is.  `weights` (n,) count in training
-    and in a criterion that takes them, as every one of hyperjax.criteria does.
+    The same gradient as jax.grad through `cross_decision`; `info` says how good it is.  `weights` (n,) count in
+    training and in a criterion that takes them, as every one of hyperjax.criteria does.
     """
     folds = as_folds(folds, y, checks.n_rows(X))
     solution = cross_solve(problem, hp, X, y, folds, weights, init, solver, tol)
