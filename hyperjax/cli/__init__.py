@@ -16,7 +16,18 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: that of the process) and return its exit code."""
     try:
-        options = build().parse_args(sys.argv[1:] if argv is None else list(argv))
+        code = _run(sys.argv[1:] if argv is None else list(argv))
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # the reader of our output has gone (`| head`); what Python flushes at exit must not complain again
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return OK
+
+
+def _run(argv: list[str]) -> int:
+    try:
+        options = build().parse_args(argv)
     except SystemExit as stop:  # argparse has printed its help or its complaint
         return stop.code if isinstance(stop.code, int) else USAGE
     try:
@@ -27,10 +38,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _complain("interrupted")
         return INTERRUPTED
-    except BrokenPipeError:
-        # the reader of our output has gone (`| head`); what Python flushes at exit must not complain again
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return OK
 
 
 def _complain(message: str) -> None:

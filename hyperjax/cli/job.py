@@ -12,6 +12,7 @@ from ..kernels.base import Kernel
 from ..problem import Problem
 from . import data, scaling
 from .failures import DATA, USAGE, Failure, blamed_on
+from .search import takes
 
 __all__ = ["Job", "prepare", "rows_of"]
 
@@ -24,6 +25,7 @@ class Job:
 
     problem: Problem
     criterion: Any
+    """None where the method chooses."""
     folds: splits.Folds
     scaling: scaling.Scaling
     raw: data.Rows
@@ -39,19 +41,21 @@ class Job:
 def prepare(options: argparse.Namespace) -> Job:
     """Read the data and build everything; a Failure names the option that does not fit."""
     with blamed_on(USAGE):
-        kernel = _kernel(options.kernel)
+        usual = takes(options.method)
+        kernel = _kernel(options.kernel) if hasattr(options, "kernel") else usual.problem().kernel
         loss = _one(losses, options.loss) if hasattr(options, "loss") else None
         criterion = _one(criteria, options.criterion) if hasattr(options, "criterion") else None
+        bias = BIAS[options.bias] if hasattr(options, "bias") else usual.problem().bias
     rows = rows_of(options.data, getattr(options, "target", None), getattr(options, "groups", None))
     if rows.y is None:
         raise Failure(DATA, f"{options.data} has no target to learn")
     task = data.task_of(rows.y) if options.task == "auto" else options.task
     y, classes = _targets(rows.y, task, getattr(options, "positive", None))
     if loss is None:
-        loss = losses.by_name("hinge" if task == "classification" else "epsilon_insensitive")
+        loss = _suitable(usual, task)
     if loss.labels and task == "regression":
-        raise Failure(USAGE, f"--loss {options.loss} is a loss of two classes, and the target is a number")
-    if criterion is None:
+        raise Failure(USAGE, f"the loss {type(loss).__name__} is one of two classes, and the target is a number")
+    if criterion is None and options.method == "tune":
         criterion = criteria.by_name("smooth_error" if task == "classification" else "squared_error")
     training, test = _divide(options, rows, y, task, classes)
     raw, y = rows.take(training), y[training]
@@ -60,7 +64,7 @@ def prepare(options: argparse.Namespace) -> Job:
     with blamed_on(USAGE):
         folds = divide(y, raw.groups, task, options)
     fitted = scaling.fit(options.scale, raw.X)
-    problem = Problem(loss=loss, kernel=kernel, bias=BIAS[options.bias])
+    problem = Problem(loss=loss, kernel=kernel, bias=bias)
     scaled = None if test is None else (fitted(test[0]), test[1])
     X = fitted(raw.X)
     return Job(problem, criterion, folds, fitted, raw, X, y, scaled, task, classes, str(options.data))
@@ -89,6 +93,12 @@ def _kernel(names: str) -> Kernel:
     if any(kernel.needs_all_rows() for kernel in found):
         raise ValueError("--kernel precomputed: the command line reads features; use hyperjax.tune in Python")
     return found[0] if len(found) == 1 else kernels.Weighted(found)
+
+
+def _suitable(usual: Any, task: str) -> Any:
+    """The first loss of the method that suits the task, else the usual one."""
+    fitting = [kind for kind in usual.losses if kind.labels == (task == "classification")]
+    return fitting[0]() if fitting else losses.by_name("hinge" if task == "classification" else "epsilon_insensitive")
 
 
 def _one(room: Any, text: str) -> Any:

@@ -116,9 +116,9 @@ def _data_options(parser: argparse.ArgumentParser) -> None:
 
 def _model_options(group: Any) -> None:
     add = group.add_argument
-    add("--loss", metavar="NAME", help="default: hinge, or epsilon_insensitive for regression")
-    add("--kernel", metavar="NAME[,NAME..]", default="rbf", help="several: their weighted sum; default: rbf")
-    add("--bias", choices=["yes", "no", "regularised"], default="yes", help="default: yes, free of charge")
+    add("--loss", metavar="NAME", help="default: the method's; of tune hinge, or epsilon_insensitive for regression")
+    add("--kernel", metavar="NAME[,NAME..]", help="several: their weighted sum; default: rbf")
+    add("--bias", choices=["yes", "no", "regularised"], help="default: yes, free of charge")
     add("--hold", metavar="PATH", action="append", help="a hyperparameter that keeps its start value (repeatable)")
     add("--bounds", metavar="PATH=LOW:HIGH", action="append", type=_bounds, help="as kernel.gamma=1e-3:10 (repeatable)")
     add("--float64", action="store_true", default=False, help="compute in 64-bit floats")
@@ -128,7 +128,7 @@ def _validation_options(group: Any) -> None:
     add = group.add_argument
     add("--folds", metavar="K", type=_whole(2), default=5, help="default: 5")
     add("--repeats", metavar="R", type=_whole(1), default=1, help="so many different divisions; default: 1")
-    add("--criterion", metavar="NAME", help="default: smooth_error, or squared_error for regression")
+    add("--criterion", metavar="NAME", help="default: the method's; of tune smooth_error or squared_error")
     add("--nested", metavar="K", type=_whole(2), help="also an honest estimate: K outer folds, each tuned anew")
 
 

@@ -164,7 +164,7 @@ def _score_lines(report: dict[str, Any]) -> list[str]:
             continue
         columns = [report[part].get("start", {}), report[part]["tuned"], peer[part] if peer else {}]
         shown: list[Any] = []
-        for name in (criterion, "hard", "error", "mse", "r2"):
+        for name in (criterion, "error", "mse", "r2", "hard"):
             values = [column.get(name) for column in columns]
             # the hard counterpart is often one of the usual errors
             if values[1] is not None and values[1] not in shown:

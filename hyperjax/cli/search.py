@@ -2,18 +2,17 @@
 
 import argparse
 import contextlib
-import importlib
 import inspect
 import sys
+import types
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..problem import Problem
 from .failures import UNSOLVED, USAGE, Failure, blamed_on
-from .job import Job
-from .progress import Line
 
-__all__ = ["arguments", "function", "search", "spoken_warnings"]
+__all__ = ["arguments", "function", "search", "spoken_warnings", "takes"]
 
 OPTIONS = ("optimizer", "stages", "prior", "starts", "max_steps", "max_seconds", "tol", "checkpoint", "hold", "bounds")
 
@@ -24,15 +23,20 @@ def function(name: str) -> Callable[..., Any]:
         from ..tune import tune
 
         return tune
+    from .. import methods
+
     with blamed_on(USAGE):
-        return _methods().by_name(name)
+        return methods.by_name(name)
 
 
-def _methods() -> Any:
-    try:
-        return importlib.import_module("hyperjax.methods")
-    except ModuleNotFoundError:
-        raise ValueError("--method: this hyperjax has no methods beside tune") from None
+def takes(name: str) -> Any:
+    """What the method was made for, and its default loss, kernel and bias."""
+    if name == "tune":
+        # without the room of the methods, whose import takes its time
+        return types.SimpleNamespace(losses=(), problem=Problem)
+    from .. import methods
+
+    return methods.takes(name)
 
 
 def arguments(options: argparse.Namespace, method: Callable[..., Any]) -> dict[str, Any]:
@@ -56,13 +60,15 @@ def arguments(options: argparse.Namespace, method: Callable[..., Any]) -> dict[s
     return found
 
 
-def search(job: Job, options: argparse.Namespace, line: Line) -> Any:
-    """The TuneResult of a job."""
+def search(job: Any, options: argparse.Namespace, line: Callable[[dict[str, Any]], Any]) -> Any:
+    """The TuneResult of a job; `line` is called after every step."""
     method = function(options.method)
     known = _takes(method)
     settings = arguments(options, method)
-    offered = {"criterion": job.criterion, "seed": options.seed, "progress": False, "callback": line}
+    offered = {"seed": options.seed, "progress": False, "callback": line}
     settings |= {name: value for name, value in offered.items() if known(name)}
+    if job.criterion is not None:
+        settings["criterion"] = job.criterion
     with blamed_on(USAGE), spoken_warnings(quiet=options.quiet):
         result = method(job.problem, job.X, job.y, folds=job.folds, **settings)
     if not result.value < float("inf"):

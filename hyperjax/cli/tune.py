@@ -1,6 +1,7 @@
 """`hyperjax tune`: read, search, compare, write."""
 
 import argparse
+import dataclasses
 import time
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,7 @@ def _run(options: argparse.Namespace, out: Path | None, begun: float) -> int:
     finally:
         line.close()
     searching = time.perf_counter() - begun - reading
+    job = dataclasses.replace(job, criterion=result.criterion)
     with blamed_on(UNSOLVED):
         result.solution.raise_if_failed()
     interrupted = result.reason == "interrupted"
@@ -107,7 +109,7 @@ def _write(job: Any, result: Any, summary: dict[str, Any], out: Path, options: a
         classes=job.classes,
         features=job.raw.features,
         columns={"target": job.raw.target, "groups": job.raw.groups_column},
-        criterion=report.criterion_name(job),
+        criterion=getattr(options, "criterion", report.criterion_name(job)),
         threshold=model.threshold_of(result.hp),
         sigmoid=fitted(job, result) if options.probabilities else None,
     )

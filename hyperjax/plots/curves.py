@@ -17,6 +17,8 @@ __all__ = ["CurvesDisplay"]
 WIDE = 3
 """Panels side by side."""
 
+REGRESSION = ("absolute_error", "r2", "squared_error")
+"""Criteria that measure a distance from the target; the others look at its sign."""
 
 @dataclasses.dataclass
 class CurvesDisplay:
@@ -95,8 +97,8 @@ class CurvesDisplay:
 
 
 def suitable(labels: bool, y: Any) -> list[Any]:
-    """The shipped criteria that can judge outputs for y."""
-    found = [room.by_name(name) for name in room.names()]
+    """The shipped criteria that judge outputs for labels, or else for numbers, and have no objection to y."""
+    found = [room.by_name(name) for name in room.names() if (name in REGRESSION) != labels]
     return [criterion for criterion in found if criterion.problem_with(np.asarray(y)) is None]
 
 

@@ -1,0 +1,88 @@
+"""The command as a process of its own: what it imports, what it prints, Ctrl-C, the cache of compiled programs."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.end_to_end.cli_data import sample, write_csv
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.no_extras
+
+
+def environment(tmp_path, **more):
+    kept = {name: os.environ[name] for name in ("PATH", "XLA_FLAGS", "HOME") if name in os.environ}
+    places = (str(ROOT) if (ROOT / "hyperjax").is_dir() else "", os.environ.get("PYTHONPATH"))
+    path = os.pathsep.join(filter(None, places))
+    return {**kept, "JAX_PLATFORMS": "cpu", "PYTHONPATH": path, "HYPERJAX_CACHE": str(tmp_path / "cache"), **more}
+
+
+def command(tmp_path, *argv):
+    done = [sys.executable, "-W", "error", "-m", "hyperjax", *map(str, argv)]
+    return subprocess.run(done, capture_output=True, text=True, env=environment(tmp_path), cwd=tmp_path, timeout=300)
+
+
+def test_a_whole_run_twice(tmp_path):
+    train = write_csv(tmp_path / "train.csv", *sample(30, 0))
+    argv = ("tune", train, "--target", "label", "--folds", "3", "--max-steps", "1", "--no-peers")
+    seconds = []
+    for out in ("a", "b"):
+        begun = time.perf_counter()
+        done = command(tmp_path, *argv, "--out", out)
+        seconds.append(time.perf_counter() - begun)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    reports = [json.loads((tmp_path / out / "report.json").read_text()) for out in ("a", "b")]
+    assert reports[0]["hyperparameters"] == reports[1]["hyperparameters"]
+    assert reports[0]["model"]["dtype"] == "float32" and "peer" in reports[0] and reports[0]["peer"] is None
+    assert list((tmp_path / "cache" / "compiled").iterdir()), "the programs are kept for the next run"
+    assert seconds[1] < seconds[0]
+    done = command(tmp_path, "predict", "a/model.npz", train)
+    assert done.returncode == 0 and set(done.stdout.split()) <= {"yes", "no"} and done.stdout.count("\n") == 30
+    done = command(tmp_path, "predict", "a/model.npz", "missing.csv")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+
+
+def test_ctrl_c_while_compiling_or_searching(tmp_path):
+    train = write_csv(tmp_path / "train.csv", *sample(30, 0))
+    argv = [sys.executable, "-m", "hyperjax", "tune", str(train), "--target", "label", "--tol", "1e-12"]
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path)
+    deadline = time.monotonic() + 120.0
+    while not list((tmp_path / "cache").glob("compiled/*")) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "Traceback" not in said, said
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    text = f"{sys.executable} -m hyperjax --help | true"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", text], capture_output=True, text=True, env=environment(tmp_path), cwd=tmp_path
+    )
+    assert "Traceback" not in done.stderr and "BrokenPipe" not in done.stderr
+
+
+def test_the_commands_of_the_makefile_and_the_help_are_ones_the_parser_takes():
+    from hyperjax.cli.parser import build
+
+    found = re.findall(r"hyperjax (tune .*)", (ROOT / "Makefile").read_text()) if (ROOT / "Makefile").exists() else []
+    text = "\n".join(found) + "\n" + "\n".join(re.findall(r"^  hyperjax (tune .*)", _tune_help(), re.MULTILINE))
+    lines = [line for line in text.splitlines() if line]
+    assert len(lines) >= 3
+    for line in lines:
+        assert build().parse_args(line.split()).data
+
+
+def _tune_help():
+    from hyperjax.cli import parser
+
+    return parser.TUNE_NOTES
