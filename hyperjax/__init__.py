@@ -7,7 +7,9 @@ from .history import History
 from .nested import NestedScore, nested_score
 from .problem import Problem
 from .results import Code
+from .sensitivity import Sensitivity
 from .solve import Solution, cross_decision, cross_solve, solve
+from .trust import HypergradientReport, check_hypergradient
 from .tune import TuneResult, tune
 from .types import static
 
@@ -18,10 +20,13 @@ __all__ = [
     "Folds",
     "History",
     "HypergradientInfo",
+    "HypergradientReport",
     "NestedScore",
     "Problem",
+    "Sensitivity",
     "Solution",
     "TuneResult",
+    "check_hypergradient",
     "criteria",
     "cross_decision",
     "cross_solve",

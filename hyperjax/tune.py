@@ -19,6 +19,7 @@ from .history import History
 from .plan import Plan
 from .problem import Problem
 from .run import Point, Run, Stop
+from .sensitivity import Sensitivity, sensitivity
 from .solve import Solution
 from .types import Array, Hyperparameters
 
@@ -55,6 +56,8 @@ class TuneResult:
     """Hyperparameters that a bound keeps from going further."""
     details: dict[str, Any] = dataclasses.field(default_factory=dict)
     """Whatever else a method reports."""
+    task: Any = dataclasses.field(default=None, repr=False)
+    """Data, folds and coordinates of the last stage: what `sensitivity` looks at."""
 
     @property
     def converged(self) -> bool:
@@ -64,6 +67,10 @@ class TuneResult:
     def decision(self, X_new: Any) -> Array:
         """Outputs of the final model at new rows."""
         return self.solution.decision(X_new)
+
+    def sensitivity(self, share: float = 0.01) -> Sensitivity:
+        """The Hessian of the objective at the optimum, its flat directions, and the moves that cost `share` of it."""
+        return sensitivity(self.task, self.hp, share)
 
     def to_sklearn(self, classes: Any = (-1, 1)) -> Any:
         """The final model as a fitted scikit-learn estimator."""
@@ -213,7 +220,7 @@ def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str
     hard = None if np.isnan(best.hard) else best.hard
     return TuneResult(
         plan.problem, hp, best.value, hard, solution, run.history, plan.criterion, plan.folds, plan.hp, reason,
-        run.evaluations, run.seconds, at_bounds, details,
+        run.evaluations, run.seconds, at_bounds, details, run.task,
     )  # fmt: skip
 
 

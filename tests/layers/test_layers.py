@@ -22,7 +22,7 @@ LAYERS = [
     {"solve"},
     {"adjoint"},
     {"coordinates", "history", "checkpoint", "objective"},
-    {"plan", "run"},
+    {"plan", "run", "sensitivity", "trust"},
     {"search", "tune", "nested"},
     {"methods"},
     {"interop", "storage", "exports", "libsvm_model", "tables", "datasets", "svmlight", "plots", "sklearn", "cli"},
