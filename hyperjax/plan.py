@@ -122,10 +122,11 @@ def prepare(
     y = jnp.stack([checks.inputs(problem, fitted, X, row, weights)[1] for row in y]) if many else first
     criterion = _criterion(problem, criterion, np.asarray(y), rough)
     own = criterion.init(first) if isinstance(criterion, Criterion) else {}
+    own = jax.tree.map(lambda leaf: jnp.asarray(leaf, X.dtype), own)
     hp = dict(fitted)
     if own:
         given = init.get("criterion", {}) if isinstance(init, dict) else getattr(init, "hp", {}).get("criterion", {})
-        hp["criterion"] = jax.tree.map(lambda leaf: jnp.asarray(leaf, X.dtype), _merge("init", own, given))
+        hp["criterion"] = _merge("init", own, given)
     rows = split(folds, np.asarray(y), groups, seed)
     if weights is not None:
         checks.inputs(problem, fitted, X, first, weights, rows)

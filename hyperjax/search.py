@@ -44,8 +44,6 @@ class Rules(NamedTuple):
     """Whether the first change of the gradient sets the scale of the metric."""
     promise: bool = True
     """Whether a small change ends the search only if the next step promises no more."""
-    leave: bool = False
-    """Whether it ends the search only once the objective has left its first value by as much."""
 
 
 OURS = Rules()
@@ -119,7 +117,6 @@ def quasi_newton(
         metric = Memory(point.gradient)
     else:
         metric = Dense(point.gradient, rules.rescale)
-    first = point.objective
     for _ in range(max_steps):
         g = _projected(point, low, high)
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
@@ -141,8 +138,7 @@ def quasi_newton(
         change, point = point.objective - new.objective, new
         run.note(point)
         small = tol * abs(point.objective)
-        waits = rules.leave and first - point.objective <= tol * abs(first)
-        if change <= small and not waits and not (rules.promise and _promised(metric, point, low, high) > small):
+        if change <= small and not (rules.promise and _promised(metric, point, low, high) > small):
             return "tolerance"
     return "max_steps"
 
