@@ -4,6 +4,7 @@ from . import criteria, datasets, domains, folds, kernels, losses, methods, solv
 from .adjoint import HypergradientInfo, hypergradient_info
 from .folds import Folds
 from .history import History
+from .loo import loo_decision
 from .nested import NestedScore, nested_score
 from .problem import Problem
 from .results import Code
@@ -35,6 +36,7 @@ __all__ = [
     "folds",
     "hypergradient_info",
     "kernels",
+    "loo_decision",
     "losses",
     "methods",
     "nested_score",

@@ -69,7 +69,7 @@ class HypergradientReport:
         if any(Code[code].failed for code in self.codes):
             return "do not believe it: the solve failed (see its codes); loosen tol, scale the features or lower C"
         if np.any(self.kinked):
-            return "one-sided: f has a kink here and the gradient is that of one side; move hp a little, or smooth the loss"
+            return "one-sided: f has a kink here and this is the gradient of one side; move hp, or smooth the loss"
         if np.any(np.abs(self.forward - self.reverse) > 1e-6 * np.maximum(np.abs(self.reverse), _scale(self.reverse))):
             return "forward and reverse mode differ: f is not a function of hp alone, or a rule inside it is wrong"
         if self.trusted:

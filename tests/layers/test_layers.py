@@ -20,7 +20,7 @@ LAYERS = [
     {"implicit", "solvers"},
     {"faces", "checks"},
     {"solve"},
-    {"adjoint"},
+    {"adjoint", "loo"},
     {"coordinates", "history", "checkpoint", "objective"},
     {"plan", "run", "sensitivity", "trust"},
     {"search", "tune", "nested"},
