@@ -20,11 +20,11 @@ JITTER = 1e-10
 """What a stored kernel matrix gets on its diagonal, relative to the mean, before it is factored (float64)."""
 
 
-def record(search: Search, theta: Any, facts: dict[str, Any], products: int) -> Point:
+def record(search: Search, theta: Any, facts: dict[str, Any], products: int, kept: list[Point]) -> None:
     """Count a point, keep it if it is the best and write it into the history; Stop ends the search.
 
     `facts` holds value, hard, gradient, kkt, gap, code and iterations (one a fold); `products` are the products of the
-    kernel matrix with one vector that the point has cost.
+    kernel matrix with one vector that the point has cost; `kept` gets the point before anything can end the search.
     """
     run = search.run
     theta = np.asarray(theta, run.task.X.dtype)
@@ -38,8 +38,8 @@ def record(search: Search, theta: Any, facts: dict[str, Any], products: int) -> 
     run.kernel_products += products
     if point.ok and (run.best is None or point.objective < run.best.objective):
         run.best = point
+    kept.append(point)
     search.note(point)
-    return point
 
 
 @functools.cache

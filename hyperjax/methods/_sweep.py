@@ -21,6 +21,7 @@ from ..results import Code
 from ..solve import held_out
 from ..solvers.newton import line_length
 from ..types import Array, Module, static
+from ._passes import one_pass
 
 __all__ = ["Models", "Sweep", "step"]
 
@@ -249,18 +250,8 @@ def _dual(inner: Inner, start: Models, goal: Array, key: Array, max_passes: int)
 
     def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
         alpha, w, busy, passes, it = state
-        order = jax.random.permutation(jax.random.fold_in(key, it), phi.shape[0])
         upper = jnp.where(busy[:, None], inner.s * inner.hp["C"], 0.0)
-
-        def one(w: Array, x: tuple[Array, ...]) -> tuple[Array, Array]:
-            row, q, alpha, upper = x
-            new = update(alpha, jnp.sum(w * row[None, :], axis=1), q, upper)
-            change = jnp.where(upper > 0, new - alpha, 0.0)
-            return w + change[:, None] * row[None, :], alpha + change
-
-        columns = (signed[order], squares[order], alpha.T[order], upper.T[order])
-        _, moved = lax.scan(one, w, columns)
-        alpha = alpha.at[:, order].set(moved.T)
+        alpha, _ = one_pass(update, jax.random.fold_in(key, it), signed, squares, alpha, w, upper)
         w = jnp.where(busy[:, None], gather_features(inner.y * alpha, phi), w)
         passes = passes + busy.astype(jnp.int32)
         return alpha, w, busy & (norms(gradient(inner, w)[1]) > goal), passes, it + 1

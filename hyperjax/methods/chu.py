@@ -126,7 +126,7 @@ def _sweep(
             log.setdefault(name, []).append(value)
         log.setdefault("C", []).append(C)
         log.setdefault("seconds", []).append(search.run.seconds)
-        book.record(search, theta, facts, int(facts["products"].sum()))
+        book.record(search, theta, facts, int(facts["products"].sum()), [])
         met = facts["ratio"] <= facts["share"] if stop == "gradient" else facts["unchanged"]
         quiet = quiet + 1 if count > 0 and stop is not None and met.all() else 0
         if stop is not None and quiet == IN_A_ROW[stop]:
