@@ -75,7 +75,8 @@ def hyperparameters(result: Any) -> list[dict[str, Any]]:
     """One entry a leaf: its dotted path, start and tuned value, and whether it ended on a bound."""
     start = dict(flatten(result.start))
     rows = []
-    for path, value in flatten(result.hp):
+    parts = {part: result.hp[part] for part in ("loss", "kernel", "criterion") if part in result.hp}
+    for path, value in flatten(parts):
         name = dotted(path)
         edge = any(bound == name or bound.startswith(name + "[") for bound in result.at_bounds)
         rows.append({"name": name, "start": start.get(path), "tuned": value, "at_bound": edge})
@@ -163,11 +164,11 @@ def _score_lines(report: dict[str, Any]) -> list[str]:
         if not report[part]:
             continue
         columns = [report[part].get("start", {}), report[part]["tuned"], peer[part] if peer else {}]
-        shown: list[Any] = []
+        shown: list[float] = []
         for name in (criterion, "error", "mse", "r2", "hard"):
             values = [column.get(name) for column in columns]
             # the hard counterpart is often one of the usual errors
-            if values[1] is not None and values[1] not in shown:
+            if values[1] is not None and not any(math.isclose(values[1], other, rel_tol=1e-6) for other in shown):
                 shown.append(values[1])
                 label = f"{criterion}, hard" if name == "hard" else name
                 lines.append([f"{part} {label}", *map(_number, values[:2]), _number(values[2]) if peer else ""])

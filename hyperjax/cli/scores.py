@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["hard", "of"]
+__all__ = ["judged", "of"]
 
 
 def of(outputs: Any, y: np.ndarray, task: str, threshold: float = 0.0, tested: np.ndarray | None = None) -> dict:
@@ -23,18 +23,19 @@ def _one(o: np.ndarray, y: np.ndarray, task: str, threshold: float) -> dict[str,
     return {"mse": mse, "r2": 1.0 - mse / spread if spread > 0 else float("nan")}
 
 
-def hard(criterion: Any, outputs: Any, y: Any, folds: Any, hp: Any) -> float | None:
-    """The hard counterpart of the criterion; None for one without."""
+def judged(criterion: Any, name: str, outputs: Any, y: Any, folds: Any, hp: Any) -> dict[str, float]:
+    """The criterion under its name, and its hard counterpart where it has one."""
     import jax
     import jax.numpy as jnp
 
-    from ..criteria.base import Criterion, hard
+    from ..criteria.base import apply, hard
     from ..objective import QUICK
 
-    if not isinstance(criterion, Criterion):
-        return None
+    def both(o: Any, y: Any, folds: Any, hp: Any) -> dict[str, Any]:
+        return {name: apply(criterion, o, y, folds, hp), "hard": hard(criterion, o, y, folds, hp)}
+
     # as one program: a criterion is dozens of operations, each of which would be compiled by itself
-    judge = jax.jit(lambda *given: hard(criterion, *given), compiler_options=QUICK)
     outputs = jnp.asarray(outputs)
-    own = {"criterion": hp.get("criterion", {})}
-    return float(judge(outputs, jnp.asarray(y, outputs.dtype), folds, own))
+    given = jnp.asarray(y, outputs.dtype), folds, {"criterion": hp.get("criterion", {})}
+    found = jax.jit(both, compiler_options=QUICK)(outputs, *given)
+    return {name: float(value) for name, value in found.items() if value is not None}

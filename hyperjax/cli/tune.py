@@ -72,7 +72,7 @@ def _scores(job: Any, result: Any, options: argparse.Namespace, peers: bool) -> 
     from .model import threshold_of
     from .peers import default_machine
     from .report import criterion_name
-    from .scores import hard
+    from .scores import judged
 
     name, first = criterion_name(job), result.history[0]
     found: dict[str, Any] = {
@@ -90,11 +90,11 @@ def _scores(job: Any, result: Any, options: argparse.Namespace, peers: bool) -> 
         for part, target, folds in (("validation", job.y, job.folds), ("test", y, None)):
             outputs = peer.pop(f"{part}_outputs")
             if outputs is not None:
-                peer[part]["hard"] = hard(job.criterion, outputs, target, folds, result.start)
+                peer[part] |= judged(job.criterion, name, outputs, target, folds, result.start)
     if X is not None and y is not None:
         o = np.asarray(result.decision(X.astype(result.solution.X.dtype)), float)
         usual = scores.of(o, y, job.task, threshold_of(result.hp))
-        found["test"] = {"tuned": {**usual, "hard": hard(job.criterion, o, y, None, result.hp)}}
+        found["test"] = {"tuned": usual | judged(job.criterion, name, o, y, None, result.hp)}
     return found
 
 

@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import math
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -53,8 +54,8 @@ def score(options: argparse.Namespace) -> None:
         criterion = criteria.by_name(name, **fields)
         own = criterion.init(y)
         hp = {"criterion": {**own, "threshold": model.threshold} if "threshold" in own else own}
-        hard = scores.hard(criterion, outputs, y, None, hp)
-    if not any(abs(hard - value) < 1e-9 for value in found.values()):
+        hard = scores.judged(criterion, name, outputs, y, None, hp)["hard"]
+    if not any(math.isclose(hard, value, rel_tol=1e-6) for value in found.values()):
         found[name] = hard
     found = {"rows": len(y), **found}
     if options.json:
