@@ -266,11 +266,14 @@ def same_folds(folds: Folds, outputs: Array) -> None:
 
 
 def tolerance(tol: Any, dtype: Any) -> Array:
-    """The tolerance as an array; by default 1e-8 in float64 and 1e-3 in float32."""
+    """The tolerance and how far rounding may loosen it, shape (2,): not at all where the caller gave one.
+
+    By default 1e-8 in float64 and 1e-3 in float32, loosened as far as the products with K are rounded.
+    """
     if tol is None:
-        tol = 1e-8 if dtype == jnp.float64 else 1e-3
+        return jnp.asarray([1e-8 if dtype == jnp.float64 else 1e-3, jnp.inf], dtype)
     if not concrete(tol):
-        return jnp.asarray(tol, dtype)
+        return jnp.full((2,), tol, dtype)
     value = np.asarray(tol)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < np.inf:
         raise ValueError(f"tol={tol!r}: give one positive number, in units of the outputs")
@@ -280,7 +283,7 @@ def tolerance(tol: Any, dtype: Any) -> Array:
             f"tol={tol} cannot be reached in {jnp.dtype(dtype).name}: give at least {least:.1e}, or enable float64 "
             '(jax.config.update("jax_enable_x64", True)) and pass float64 arrays'
         )
-    return jnp.asarray(tol, dtype)
+    return jnp.full((2,), tol, dtype)
 
 
 def n_rows(X: Any) -> int:

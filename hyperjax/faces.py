@@ -58,7 +58,7 @@ def _probed(inner: Inner, v: Array, t: Array) -> Array:
 
 def certificate(inner: Inner, z: Array, b: Array, o: Array, chosen: Array, tol: Array) -> dict[str, Array]:
     """kkt, gap, code, n_free, degenerate and distance of a solution, one value a fold."""
-    from .solvers.loop import violation
+    from .solvers.loop import granted, violation
 
     t, in_play = inner.steps(), inner.s > 0
     kkt = violation(inner, z, o, t)
@@ -73,7 +73,7 @@ def certificate(inner: Inner, z: Array, b: Array, o: Array, chosen: Array, tol: 
     finite = jnp.all(jnp.isfinite(z) & jnp.isfinite(o), axis=1) & jnp.isfinite(kkt)
     code = jnp.where(degenerate > 0, Code.DEGENERATE, Code.OK)
     code = jnp.where(chosen, Code.BIAS_INTERVAL, code)
-    code = jnp.where(kkt <= tol, code, Code.MAX_STEPS)
+    code = jnp.where(kkt <= granted(inner, z, tol), code, Code.MAX_STEPS)
     code = jnp.where(indefinite, Code.SINGULAR, code)
     code = jnp.where(finite, code, Code.NONFINITE).astype(jnp.int32)
     return {

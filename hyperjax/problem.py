@@ -87,6 +87,8 @@ class Inner(Module):
     s: Array
     border: bool = static()
     """Whether sum z = 0 is part of the problem (an unregularised bias)."""
+    limit: Array | float = 0.0
+    """How far rounding in K z may loosen the tolerance of a search; 0: not at all.  No part of the problem itself."""
 
     def over_folds(self, f: Any, *batched: Array) -> Any:
         """f applied fold by fold to (T, n) arrays: losses see vectors (n,)."""

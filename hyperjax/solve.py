@@ -117,7 +117,8 @@ def solve(
 
     weights (n,) scale the samples' losses (0 removes one); (T, n) solves T problems at once.  `init` is a Solution
     or a pair (z, b) to start from, `solver` one of hyperjax.solvers (None picks by the loss), `tol` bounds `kkt`
-    (default 1e-8 in float64, 1e-3 in float32).  Concrete arguments are checked; traced ones give codes instead.
+    (default 1e-8 in float64, 1e-3 in float32, and no less than rounding in K z allows).  Concrete arguments are
+    checked; traced ones give codes instead.
     """
     X, y, hp, weights = checks.inputs(problem, hp, X, y, weights, solver=solver)
     s = jnp.ones_like(y) if weights is None else weights
@@ -175,11 +176,13 @@ def solve_batch(
     """The whole of a solve under one jit: search on constants, certificate, then the derivative attached.
 
     s is (T, n), y (n,) or (T, n), `init` (z (T, n), b (T,)) or None; nothing is checked.  The fields of a Solution.
+    `tol` is a tolerance, or a pair of it and what rounding may loosen it to.
     """
     # data a caller's jit has closed over would otherwise be folded, kernel matrix and all, while compiling
     X, y, s = lax.optimization_barrier((X, y, s))
     inner = problem.inner(hp, X, y, s)
-    fixed, tol = lax.stop_gradient((inner, tol))
+    tol, limit = lax.stop_gradient(jnp.broadcast_to(tol, (2,)) if tol.ndim == 0 else tol)
+    fixed = lax.stop_gradient(inner.replace(limit=limit))
     method = pick(fixed) if solver is None else solver
     objection = method.supports(fixed)
     if objection is not None:

@@ -90,7 +90,9 @@ def _one_by_one(inner: Inner, order: Array) -> Inner:
         (inner.loss, inner.hp),
     )
     loss, hp = hp
-    return inner.replace(loss=loss, hp=hp, op=None, y=inner.y.T[order, :, None], s=inner.s.T[order, :, None])
+    none = jnp.zeros_like(inner.y[0])
+    y, s = inner.y.T[order, :, None], inner.s.T[order, :, None]
+    return inner.replace(loss=loss, hp=hp, op=None, limit=none, y=y, s=s)
 
 
 def part(inner: Inner, index: Array) -> Inner:

@@ -10,7 +10,7 @@ from jax import lax
 from ..problem import Inner
 from ..types import Array, Module
 
-__all__ = ["Progress", "Solver", "pick", "run", "start_point", "violation"]
+__all__ = ["Progress", "Solver", "granted", "imbalance", "pick", "run", "start_point", "violation"]
 
 
 class Progress(Module):
@@ -21,8 +21,12 @@ class Progress(Module):
     b: Array
     violation: Array
     best: Array
+    tol: Array
+    """What the best violation is held against (T,)."""
+    merit: Array
+    """The least objective (T,) seen, where the solver tells it."""
     stalled: Array
-    """Steps (T,) since the best violation last fell by a tenth."""
+    """Steps (T,) since the best violation last fell by a tenth, or the objective measurably."""
     iterations: Array
 
 
@@ -44,7 +48,7 @@ class Solver(Module):
 
 
 def run(
-    step: Callable[[Any, Array], tuple[Any, Array, Array, Array]],
+    step: Callable[[Any, Array], tuple[Any, ...]],
     state: Any,
     inner: Inner,
     tol: Array,
@@ -54,6 +58,9 @@ def run(
 ) -> tuple[tuple[Array, Array], dict[str, Array]]:
     """Repeat state, z, b, violation = step(state, active) until every fold meets tol, stalls or runs out of steps.
 
+    A solver whose violation need not fall on the way gives its objective (T,) as a fifth value: as long as that falls
+    nothing has stalled.
+
     `active` (T,) marks the folds still at work; a step must leave the others alone.  Returns the best (z, b) seen.
     `first` is (z, b, violation) of the starting point, for solvers that know it: a fold that meets tol takes no step.
     """
@@ -61,33 +68,67 @@ def run(
     b = jnp.zeros_like(inner.s[:, 0])
     far = jnp.full_like(b, jnp.inf)
     zero = jnp.zeros_like(b, jnp.int32)
+    small = jnp.sqrt(jnp.finfo(b.dtype).eps)
 
     def active(p: Progress) -> Array:
-        return (p.best > tol) & (p.stalled < patience)
+        return (p.best > p.tol) & (p.stalled < patience)
 
     def body(carry: tuple[Progress, Array]) -> tuple[Progress, Array]:
         p, it = carry
         go = active(p)
-        state, z, b, violation = step(p.state, go)
+        state, z, b, violation, *objective = step(p.state, go)
         better = go & (violation < p.best)
         progress = better & (violation < 0.9 * p.best)
+        merit = p.merit
+        if objective:
+            progress = progress | (objective[0] < merit - small * jnp.abs(merit)) | ~jnp.isfinite(merit)
+            merit = jnp.where(go & (objective[0] < merit), objective[0], merit)
+        best_z = jnp.where(better[:, None], z, p.z)
         return Progress(
             state,
-            jnp.where(better[:, None], z, p.z),
+            best_z,
             jnp.where(better, b, p.b),
             jnp.where(go, violation, p.violation),
             jnp.where(better, violation, p.best),
+            granted(inner, best_z, tol),
+            merit,
             jnp.where(progress, 0, p.stalled + go.astype(jnp.int32)),
             p.iterations + go.astype(jnp.int32),
         ), it + 1
 
     if first is not None:
         z, b, far = first[0], first[1], jnp.where(jnp.isfinite(first[2]), first[2], far)
-    start = Progress(state, z, b, far, far, zero, zero)
+    start = Progress(state, z, b, far, far, granted(inner, z, tol), jnp.full_like(b, jnp.inf), zero, zero)
     end, _ = lax.while_loop(
         lambda c: jnp.any(active(c[0])) & (c[1] < max_steps), body, (start, jnp.zeros((), jnp.int32))
     )
     return (end.z, end.b), {"iterations": end.iterations, "violation": end.best}
+
+
+SIGNS = 8
+"""Draws of random signs that a product's rounding is judged by."""
+
+
+def granted(inner: Inner, z: Array, tol: Array) -> Array:
+    """The tolerance (T,) at z: tol, or up to `inner.limit` the rounding of K z, below which no violation is known.
+
+    Rounding errors of a sum of m terms have random signs and grow as sqrt(m) times the size of its partial sums; with
+    random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks.
+    """
+    tol = jnp.broadcast_to(tol, z.shape[:1])
+    eps, stored = jnp.finfo(z.dtype).eps, inner.op.factors() is None
+    terms = jnp.sum(z != 0, axis=1).astype(z.dtype)
+    unit = eps * (0.5 * jnp.sqrt(terms) if stored else jnp.ones_like(terms))
+    most = unit * jnp.sqrt(jnp.sum(z * z, axis=1)) * jnp.max(inner.op.diagonal())
+
+    def measure() -> Array:
+        signs = jnp.where(jax.random.bernoulli(jax.random.key(0), shape=(SIGNS, 1, z.shape[1])), z, -z)
+        sums = inner.op.matmul(signs.reshape(-1, z.shape[1])).reshape(signs.shape)
+        rounding = unit * jnp.max(jnp.sqrt(jnp.mean(sums * sums, axis=2)), axis=0)
+        return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
+
+    # the size expected is at most |z| times K's largest entry, which spares most problems the products
+    return lax.cond(jnp.any(3.0 * most > tol) & jnp.any(inner.limit > tol), measure, lambda: tol)
 
 
 def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, Array]:
@@ -100,13 +141,33 @@ def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, 
 
 
 def violation(inner: Inner, z: Array, o: Array, t: Array) -> Array:
-    """max(max_i |o_i - prox(o_i - t z_i)|, |sum z| / sum_i s_i c_i), the certificate `kkt`, shape (T,)."""
+    """max(max_i |o_i - prox(o_i - t z_i)|, what |sum z| is worth), the certificate `kkt`, shape (T,)."""
     in_play = inner.s > 0
     worst = jnp.max(jnp.where(in_play, jnp.abs(inner.residual(z, o, t)), 0.0), axis=1)
+    return jnp.maximum(worst, imbalance(inner, z, o))
+
+
+def imbalance(inner: Inner, z: Array, o: Array) -> Array:
+    """What |sum z| (T,) is worth in output units where the bias is free, else 0.
+
+    |sum z| / sum_i s_i c_i for any loss.  Where phi is differentiable an error db of the bias leaves
+    |sum_i s_i phi'(o_i)| near db sum_i h_i, h = s phi'': losses that are all but straight at every sample tie b down
+    that weakly, and the larger of that sum and |sum z|, rounding included, counts as the error it stands for.
+    Curvatures below rounding tie nothing: there the bias is an interval.
+    """
     if not inner.border:
-        return worst
+        return jnp.zeros_like(z[:, 0])
+    in_play, off = inner.s > 0, jnp.abs(jnp.sum(z, axis=1))
     budget = jnp.sum(jnp.where(in_play, inner.scale(), 0.0), axis=1)
-    return jnp.maximum(worst, jnp.abs(jnp.sum(z, axis=1)) / jnp.where(budget > 0, budget, 1.0))
+    plain = off / jnp.where(budget > 0, budget, 1.0)
+    if not inner.smooth:
+        return plain
+    eps = jnp.finfo(z.dtype).eps
+    bend = jnp.sum(jnp.where(in_play, inner.curvature(o), 0.0), axis=1)
+    off = jnp.maximum(off, jnp.abs(jnp.sum(jnp.where(in_play, inner.slope(o), 0.0), axis=1)))
+    rounding = 0.5 * eps * jnp.sqrt(jnp.sum(z * z, axis=1))
+    tied = bend > eps * budget
+    return jnp.where(tied, jnp.maximum(plain, (off + rounding) / jnp.where(tied, bend, 1.0)), plain)
 
 
 def pick(inner: Inner) -> Solver:

@@ -7,7 +7,7 @@ from jax.scipy.linalg import cho_solve
 from ..operators import bordered_solve, feature_factor, gather_features
 from ..problem import Inner
 from ..types import Array, static
-from .loop import Solver, run, start_point
+from .loop import Solver, imbalance, run, start_point
 
 __all__ = ["Newton", "line_length", "smooth_violation"]
 
@@ -64,7 +64,9 @@ def _stored(inner: Inner, z: Array, b: Array):
         norms = jnp.sum(z * df, axis=1), jnp.sum(dz * df, axis=1)
         length = jnp.where(active, line_length(inner, o, df + db[:, None], *norms), 0.0)
         z, f, b = z + length[:, None] * dz, f + length[:, None] * df, b + length * db
-        return (z, f, b), z, b, smooth_violation(inner, z, f + b[:, None], t)
+        o = f + b[:, None]
+        objective = 0.5 * jnp.sum(z * f, axis=1) + jnp.sum(inner.phi(o), axis=1)
+        return (z, f, b), z, b, smooth_violation(inner, z, o, t), objective
 
     return step, (z, inner.op.matmul(z), b)
 
@@ -95,7 +97,8 @@ def _factored(inner: Inner, phi: Array, z: Array, b: Array):
         w, b = w + length[:, None] * dw, b + length * db
         o, z, gw = gradient(w, b)
         worst = jnp.max(jnp.where(inner.s > 0, jnp.abs(gw @ phi.T), 0.0), axis=1)
-        return (w, b, o, z, gw), z, b, jnp.maximum(worst, _imbalance(inner, z))
+        objective = 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(o), axis=1)
+        return (w, b, o, z, gw), z, b, jnp.maximum(worst, imbalance(inner, z, o)), objective
 
     w = gather_features(z, phi)
     return step, (w, b, *gradient(w, b))
@@ -110,18 +113,10 @@ def _bias_step(inner: Inner, h: Array, gradient: Array, db: Array) -> Array:
     return jnp.where(flat, -10.0 * gradient / jnp.where(budget > 0, budget, 1.0), db)
 
 
-def _imbalance(inner: Inner, z: Array) -> Array:
-    """|sum z| / sum_i s_i c_i where the bias is free, else 0."""
-    if not inner.border:
-        return jnp.zeros_like(z[:, 0])
-    budget = jnp.sum(jnp.where(inner.s > 0, inner.scale(), 0.0), axis=1)
-    return jnp.abs(jnp.sum(z, axis=1)) / jnp.where(budget > 0, budget, 1.0)
-
-
 def smooth_violation(inner: Inner, z: Array, o: Array, t: Array) -> Array:
     """An upper bound (T,) of `kkt` for differentiable losses: the prox is 1-Lipschitz in its argument."""
     worst = jnp.max(jnp.where(inner.s > 0, t * jnp.abs(z + inner.slope(o)), 0.0), axis=1)
-    return jnp.maximum(worst, _imbalance(inner, z))
+    return jnp.maximum(worst, imbalance(inner, z, o))
 
 
 def line_length(inner: Inner, o: Array, do: Array, linear: Array, quadratic: Array) -> Array:

@@ -243,6 +243,21 @@ def test_a_warm_start_at_the_solution_takes_at_most_one_step(loss, bias, solver)
     np.testing.assert_allclose(warm.outputs, cold.outputs, atol=1e-6)
 
 
+def test_newton_arrives_from_far_away():
+    """kkt may grow for many steps while the primal falls: that is no standstill."""
+    X, y, _, W = data()
+    problem = hj.Problem(hj.losses.SmoothHinge(), hj.kernels.RBF(), bias=True)
+    hp = {"loss": {"C": 1e3, "mu": 1e3}, "kernel": {"gamma": GAMMA}}
+    direction = np.random.default_rng(1).normal(size=(2, N))
+    outputs = []
+    for size in (0.0, 1e2, 1e4):
+        init = (size * direction, np.full(2, 0.1 * size))
+        sol = hj.solve(problem, hp, X, y, weights=W, init=init).raise_if_failed()
+        assert np.all(np.asarray(sol.iterations) > 15)
+        outputs.append(sol.outputs)
+    np.testing.assert_allclose(outputs[1:], [outputs[0]] * 2, atol=1e-6)
+
+
 def test_sgd_comes_close_and_closer_with_more_epochs():
     y = data()[1]
     for loss, bias in ((hj.losses.SquaredHinge(), True), (hj.losses.SquaredHinge(), "regularised")):
