@@ -9,11 +9,15 @@ from jax import lax
 from ..losses.piecewise import PiecewiseLinear
 from ..problem import Inner, middle
 from ..types import Array, Module, static
-from .loop import Solver, run, start_point
+from .dcd import DCD
+from .loop import Solver, granted, run, start_point
 from .proxgrad import ProxGrad
 from .smo import smo
 
 __all__ = ["Box", "Decomposition"]
+
+EPOCHS = 100
+"""Passes of dual coordinate descent where K is factored and no border ties the coefficients together."""
 
 
 class Box(Module):
@@ -32,7 +36,8 @@ class Decomposition(Solver):
         slope of phi.  Around the current point each z_i keeps to one piece, a box with an output as its target, and
         the problem is  min 1/2 z'Kz - target'z  over boxes (and sum z = 0).
     Iteration
-        Second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
+        Where K is factored and there is no border: passes of DCD, whose cost does not grow with n.  Else
+        second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
         is factored or n is large), then one product with K brings the outputs up to date.  After `passes` of these,
         or once all folds are within 1e-3, those not within `tol` go on with ProxGrad, whose first Newton step on (F)
         ends the search when the faces are already right.
@@ -59,6 +64,8 @@ class Decomposition(Solver):
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` made feasible (or zeros); see the class."""
+        if not inner.border and inner.op.factors() is not None:
+            return self._finish(inner, *DCD(max_steps=EPOCHS).solve(inner, init, jnp.maximum(tol, 1e-3)), tol)
         n = inner.op.n
         stored = inner.op.factors() is None
         size = min(n, self.working_set or (n if n <= (16384 if stored else 2048) else 1024))
@@ -76,12 +83,17 @@ class Decomposition(Solver):
         coarse = jnp.maximum(tol, 1e-3)
         point, stats = run(step, (z, f), inner, coarse, self.passes, patience=self.passes, first=(z, b, worst))
 
-        def finish():
-            end, more = ProxGrad(max_steps=self.max_steps).solve(inner, point, tol)
-            return end, stats["iterations"] + more["iterations"]
+        return self._finish(inner, point, stats, tol)
 
-        unfinished = jnp.any(stats["violation"] > tol)
-        point, iterations = lax.cond(unfinished, finish, lambda: (point, stats["iterations"]))
+    def _finish(self, inner: Inner, point: tuple[Array, Array], stats: dict[str, Array], tol: Array):
+        """The point itself, or ProxGrad's from there where some fold is not within its tolerance."""
+
+        def more():
+            end, further = ProxGrad(max_steps=self.max_steps).solve(inner, point, tol)
+            return end, stats["iterations"] + further["iterations"]
+
+        unfinished = jnp.any(stats["violation"] > granted(inner, point[0], tol))
+        point, iterations = lax.cond(unfinished, more, lambda: (point, stats["iterations"]))
         return point, {"iterations": iterations}
 
 
