@@ -71,6 +71,38 @@ def chu(
 
     details: one entry a C of everything measured (see the names), and last_C.  A stored kernel matrix is factored.
     """
+    search, log, reason = path(
+        problem, X, y, folds, criterion, inner, C_min, C_max, ratio, tol, stop, stop_tol, warm, shared,
+        max_iterations, weights, groups, max_seconds, seed, callback, progress, compilation,
+    )  # fmt: skip
+    return search.result(search.best(), reason, **log, last_C=log["C"][-1], shared=shared)
+
+
+def path(
+    problem: Problem,
+    X: Any,
+    y: Any,
+    folds: Any = 5,
+    criterion: Any = None,
+    inner: str = "newton",
+    C_min: float | None = None,
+    C_max: float = 2.0**10,
+    ratio: float = 2.0,
+    tol: float = 1e-2,
+    stop: str | None = "gradient",
+    stop_tol: float | None = None,
+    warm: bool = True,
+    shared: bool = False,
+    max_iterations: int = 1000,
+    weights: Any = None,
+    groups: Any = None,
+    max_seconds: float | None = None,
+    seed: int = 0,
+    callback: Callable[[dict[str, Any]], Any] | None = None,
+    progress: bool = True,
+    compilation: str = "auto",
+) -> tuple[Search, dict[str, np.ndarray], str]:
+    """The sweep of `chu` without the model on all rows: the search, everything measured a C, and why it ended."""
     _check(inner, C_min, C_max, ratio, tol, stop, stop_tol, shared, max_iterations)
     search = Search(
         "chu", TAKES, problem, X, y, folds, ErrorRate() if criterion is None else criterion, None, weights, groups,
@@ -87,7 +119,7 @@ def chu(
             "shared=True starts every fold from the solution of another, which has seen the rows it is tested on: "
             "its accuracies are too good; leave it out to choose C",
             RuntimeWarning,
-            stacklevel=2,
+            stacklevel=3,
         )
     accurate, quiet = (jnp.asarray(value, phi.dtype) for value in (tol, tol if stop_tol is None else stop_tol))
     sweep = Sweep(
@@ -95,8 +127,7 @@ def chu(
     )
     log: dict[str, list[Any]] = {}
     reason = search.walk(lambda: _sweep(search, sweep, least, float(C_max), float(ratio), stop, log))
-    details = {name: np.asarray(column) for name, column in log.items()}
-    return search.result(search.best(), reason, **details, last_C=log["C"][-1], shared=shared)
+    return search, {name: np.asarray(column) for name, column in log.items()}, reason
 
 
 def lower_bound(search: Search, phi: Any) -> float:
