@@ -105,18 +105,18 @@ class Tuned(BaseEstimator):
         criterion = self._criterion()
         start["criterion"] = dict(criterion.init(first)) if isinstance(criterion, Criterion) else {}
         begin = names.merge(self.init, start)
-        if begin["criterion"] == start["criterion"]:
-            del begin["criterion"]
-        frame = frames.frame_of(problem, start, n, d)
-        sides = (frame.lengthen(side, 0.0) for side in (folds.train, folds.test))
+        # a function of (o, y) alone could not tell the rows added from the others
+        known = isinstance(criterion, Criterion)
+        frame = frames.frame_of(problem, start, n, d) if known else frames.Frame(n, d)
+        sides = (frame.weights(side) for side in (folds.train, folds.test))
         result = tune(
             problem,
             frame.fill(X),
-            frame.lengthen(targets, 1.0),
+            frame.targets(targets),
             folds=Folds(*sides, repeats=folds.repeats),  # type: ignore[arg-type]  # host arrays become JAX's in there
             criterion=criterion,
             init=begin,
-            weights=frame.lengthen(weights, 0.0),
+            weights=frame.weights(weights),
             optimizer=self.optimizer,
             bounds=names.full(self.bounds, start),
             hold=names.full(self.hold, start),

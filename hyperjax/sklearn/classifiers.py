@@ -96,18 +96,21 @@ class TunedClassifier(ClassifierMixin, Tuned):
         n, d = X.shape
         result = self.result_
         frame = frames.frame_of(result.problem, result.hp, n, d)
-        folds = result.folds.replace(
-            train=frame.lengthen(result.folds.train, 0.0), test=frame.lengthen(result.folds.test, 0.0)
-        )
+        folds = result.folds.replace(train=frame.weights(result.folds.train), test=frame.weights(result.folds.test))
         tested = result.folds.test.reshape(folds.repeats, -1, n).sum(axis=1) > 0
         counts = np.broadcast_to(sample_weight, tested.shape)
         hp = {name: part for name, part in result.hp.items() if name != "criterion"}
         sigmoids = []
         for target in targets:
             solved = cross_solve(
-                result.problem, hp, frame.fill(X), frame.lengthen(target, 1.0), folds, frame.lengthen(weights, 0.0),
+                result.problem,
+                hp,
+                frame.fill(X),
+                frame.targets(target),
+                folds,
+                frame.weights(weights),
                 solver=self.solver,
-            ).raise_if_failed()  # fmt: skip
+            ).raise_if_failed()
             o = np.atleast_2d(np.asarray(solved.held_out(folds)))[:, :n]
             positive = np.broadcast_to(target > 0, tested.shape)
             sigmoids.append(fit_sigmoid(o[tested], positive[tested], counts[tested]))

@@ -19,8 +19,8 @@ __all__ = ["Frame", "decision", "frame_of", "shrink"]
 
 SMALLEST = 320
 """Rows of the smallest frame; solving so few takes milliseconds, filled or not."""
-LARGEST = 2048
-"""Rows from which on no frame is used: solving then takes longer than compiling."""
+LARGEST = 1920
+"""Rows of the largest frame, which `tune` still compiles quickly; with more, solving takes longer than compiling."""
 COLUMNS = 32
 """Columns of the smallest frame, for few rows and kernels that do not notice columns of zeros."""
 BLIND = (kernels.RBF, kernels.Laplacian, kernels.Linear, kernels.Polynomial)
@@ -35,14 +35,19 @@ class Frame(NamedTuple):
 
     def fill(self, X: np.ndarray) -> np.ndarray:
         """X in the frame: its first row over and over, whose kernel values are as sound as the others, then zeros."""
-        filled = np.concatenate([X, np.repeat(X[:1], self.rows - len(X), axis=0)])
-        return np.pad(filled, ((0, 0), (0, self.columns - X.shape[1])))
+        return np.pad(X[self._rows(len(X))], ((0, 0), (0, self.columns - X.shape[1])))
 
-    def lengthen(self, values: Any, fill: float) -> np.ndarray:
-        """(.., n) values with `fill` for the rows added."""
+    def targets(self, y: np.ndarray) -> np.ndarray:
+        """(.., n) targets of the same rows."""
+        return y[..., self._rows(y.shape[-1])]
+
+    def weights(self, values: Any) -> np.ndarray:
+        """(.., n) weights, masks or coefficients, 0 for the rows added."""
         values = np.asarray(values)
-        gap = self.rows - values.shape[-1]
-        return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, gap)], constant_values=fill)
+        return np.pad(values, [(0, 0)] * (values.ndim - 1) + [(0, self.rows - values.shape[-1])])
+
+    def _rows(self, n: int) -> np.ndarray:
+        return np.r_[np.arange(n), np.zeros(self.rows - n, int)]
 
 
 def frame_of(problem: Problem, hp: Hyperparameters, n: int, d: int) -> Frame:
@@ -67,7 +72,7 @@ def decision(solution: Solution, X: np.ndarray) -> np.ndarray:
     n, d = solution.X.shape
     frame = frame_of(solution.problem, solution.hp, n, d)
     new = X if solution.problem.kernel.needs_all_rows() else Frame(_rounded(len(X)), frame.columns).fill(X)
-    filled = solution.replace(X=frame.fill(np.asarray(solution.X)), z=frame.lengthen(solution.z, 0.0))
+    filled = solution.replace(X=frame.fill(np.asarray(solution.X)), z=frame.weights(solution.z))
     return np.asarray(filled.decision(new))[..., : len(X)]
 
 

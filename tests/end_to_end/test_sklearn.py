@@ -22,6 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import hyperjax as hj
 from hyperjax.sklearn import TunedLinearSVC, TunedLinearSVR, TunedMKLClassifier, TunedSVC, TunedSVR
+from hyperjax.sklearn.frames import COLUMNS, SMALLEST
 
 SHORT = {"cv": 2, "max_steps": 2}
 CHECKED = [
@@ -209,6 +210,17 @@ def test_a_tuned_threshold_moves_the_predictions(rng):
     assert f.best_score_ == pytest.approx(f1_score(y, held_out > threshold), abs=1e-12)
 
 
+def test_a_function_as_criterion_sees_the_rows_given_and_no_others(moons):
+    X, y = moons
+
+    def log_loss(o, y):
+        return jax.numpy.mean(jax.numpy.logaddexp(0.0, -y * o))
+
+    ours, theirs = (TunedLinearSVC(cv=2, criterion=c).fit(X, y) for c in (hj.criteria.LogLoss(), log_loss))
+    close(ours.cv_results_["value"], theirs.cv_results_["value"], 1e-9)
+    assert theirs.best_score_ == -theirs.result_.value and ours.best_score_ > 0.8
+
+
 def test_pipelines_cross_validation_and_clone(moons):
     X, y = moons
     pipeline = make_pipeline(StandardScaler(), TunedSVC(cv=2, max_steps=3))
@@ -265,15 +277,18 @@ def test_groups_are_never_divided(moons, rng):
         assert np.array_equal(np.flatnonzero(test), rows)
 
 
-def test_small_data_share_one_program(moons, tuned):
+def test_small_data_share_one_program(moons, caplog):
     X, y = moons
-    from hyperjax import objective
+    model = TunedLinearSVC(cv=2, loss="logistic", max_steps=1)
 
-    compiled = objective._compiled(objective._differentiated, True)
-    before = compiled._cache_size()
-    TunedSVC(cv=2, max_steps=1).fit(X[:97], y[:97])
-    TunedSVC(cv=2, max_steps=1).fit(np.c_[X, X, X][:60], y[:60])
-    assert before == compiled._cache_size() > 0
+    def compiled_in_the_frame(X, y):
+        caplog.clear()
+        with jax.log_compiles(), caplog.at_level("WARNING"):
+            model.fit(X, y).predict(X[:50])
+        return [line for line in caplog.messages if line.startswith("Compiling") and f"[{SMALLEST},{COLUMNS}]" in line]
+
+    assert compiled_in_the_frame(X, y)
+    assert not compiled_in_the_frame(np.c_[X, X, X][:97], y[:97])
 
 
 def test_bounds_hold_and_init_go_by_short_names(rng):

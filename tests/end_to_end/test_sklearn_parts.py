@@ -162,7 +162,7 @@ def test_a_frame_changes_no_solution(kernel, rng):
     hp = problem.init(X, y)
     frame = frame_of(problem, hp, 41, 3)
     assert frame == (SMALLEST, 32)
-    padded = hj.solve(problem, hp, frame.fill(X), frame.lengthen(y, 1.0), frame.lengthen(np.ones(41), 0.0))
+    padded = hj.solve(problem, hp, frame.fill(X), frame.targets(y), frame.weights(np.ones(41)))
     assert not np.any(padded.z[41:])
     small, plain = shrink(padded, 41, 3), hj.solve(problem, hp, X, y)
     assert all(isinstance(leaf, (np.ndarray, float)) for leaf in jax.tree.leaves(small))
