@@ -28,7 +28,7 @@ SHORT = {"cv": 2, "max_steps": 2}
 CHECKED = [
     TunedSVC(**SHORT),
     TunedLinearSVC(**SHORT),
-    TunedMKLClassifier(kernels=("linear", "rbf"), loss="squared_hinge", **SHORT),
+    TunedMKLClassifier(kernels=("linear", "rbf"), loss="squared_hinge", bias=False, **SHORT),
     # a second step would resolve differences of 1e-6 in the criterion: every row of the check with weights has a copy
     # in the other folds, and the best tube is one of no width
     TunedSVR(cv=2, max_steps=1),
@@ -189,7 +189,7 @@ def test_linear_regression_is_liblinears(rng):
 def test_kernel_weights_find_the_kernel_that_helps(rng):
     X = rng.normal(size=(120, 2))
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
-    model = TunedMKLClassifier(kernels=("linear", "rbf"), loss="squared_hinge", cv=2).fit(X, y)
+    model = TunedMKLClassifier(kernels=("linear", "rbf"), loss="squared_hinge", bias=False, cv=2).fit(X, y)
     assert model.kernel_weights_.shape == (2,)
     assert model.kernel_weights_[1] > 10 * model.kernel_weights_[0]
     assert model.best_score_ > 0.9 and "kernels.1.gamma" in model.best_params_
