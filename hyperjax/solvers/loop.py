@@ -112,19 +112,21 @@ SIGNS = 8
 def granted(inner: Inner, z: Array, tol: Array) -> Array:
     """The tolerance (T,) at z: tol, or up to `inner.limit` the rounding of K z, below which no violation is known.
 
-    Rounding errors of a sum of m terms have random signs and grow as sqrt(m) times the size of its partial sums; with
-    random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks.
+    Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
+    with random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks.
     """
     tol = jnp.broadcast_to(tol, z.shape[:1])
     eps, stored = jnp.finfo(z.dtype).eps, inner.op.factors() is None
-    terms = jnp.sum(z != 0, axis=1).astype(z.dtype)
-    unit = eps * (0.5 * jnp.sqrt(terms) if stored else jnp.ones_like(terms))
-    most = unit * jnp.sqrt(jnp.sum(z * z, axis=1)) * jnp.max(inner.op.diagonal())
+    length = jnp.sqrt(jnp.sum(z * z, axis=1))
+    # |z|_1 / |z| is sqrt(m) for m equal terms; a few large ones among many small ones count as few
+    root = jnp.sum(jnp.abs(z), axis=1) / jnp.where(length > 0, length, 1.0)
+    unit = eps * (0.5 * root if stored else jnp.ones_like(root))
+    most = unit * length * jnp.max(inner.op.diagonal())
 
     def measure() -> Array:
         signs = jnp.where(jax.random.bernoulli(jax.random.key(0), shape=(SIGNS, 1, z.shape[1])), z, -z)
         sums = inner.op.matmul(signs.reshape(-1, z.shape[1])).reshape(signs.shape)
-        rounding = unit * jnp.max(jnp.sqrt(jnp.mean(sums * sums, axis=2)), axis=0)
+        rounding = unit * jnp.sqrt(jnp.mean(sums * sums, axis=(0, 2)))
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
     # the size expected is at most |z| times K's largest entry, which spares most problems the products
