@@ -139,8 +139,8 @@ def jiang_siddiqui(
 
     Every step makes `passes` passes over all rows, as the paper's text and its accuracies say; passes=0 moves one row
     a step, as algorithm 1 is printed: hardly another row is then at the new bound.  When C falls, `shrink` cuts alpha
-    to the box or rescales it.  The result is at the last C.  details: C, V, gradient, bounded, free, violators .. a step, and the folds' last
-    w and alpha.
+    to the box or rescales it.  The result is at the last C.  details: C, V, gradient, bounded, free, violators .. a
+    step, and the folds' last w and alpha.
     """
     for name, value, choices in (
         ("jacobian", jacobian, JACOBIANS),
