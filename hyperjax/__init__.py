@@ -2,6 +2,7 @@
 
 from . import criteria, datasets, domains, folds, kernels, losses, methods, solvers
 from .adjoint import HypergradientInfo, hypergradient_info
+from .conformance import check_criterion, check_kernel, check_loss, check_solver
 from .folds import Folds
 from .history import History
 from .loo import loo_decision
@@ -27,7 +28,11 @@ __all__ = [
     "Sensitivity",
     "Solution",
     "TuneResult",
+    "check_criterion",
     "check_hypergradient",
+    "check_kernel",
+    "check_loss",
+    "check_solver",
     "criteria",
     "cross_decision",
     "cross_solve",

@@ -69,7 +69,9 @@ def certificate(inner: Inner, z: Array, b: Array, o: Array, chosen: Array, tol: 
     gap, degenerate = _gap(inner, z, b, o, regulariser), jnp.sum(edge & in_play, axis=1)
 
     size = jnp.sum(jnp.abs(z), axis=1) * jnp.max(jnp.where(in_play, jnp.abs(o - b[:, None]), 0.0), axis=1)
-    indefinite = regulariser < -jnp.sqrt(jnp.finfo(o.dtype).eps) * size
+    # a factored K is semidefinite however its product with z is rounded
+    stored = inner.op.factors() is None
+    indefinite = (regulariser < -jnp.sqrt(jnp.finfo(o.dtype).eps) * size) & stored
     finite = jnp.all(jnp.isfinite(z) & jnp.isfinite(o), axis=1) & jnp.isfinite(kkt)
     code = jnp.where(degenerate > 0, Code.DEGENERATE, Code.OK)
     code = jnp.where(chosen, Code.BIAS_INTERVAL, code)

@@ -23,6 +23,7 @@ LAYERS = [
     {"adjoint", "loo"},
     {"coordinates", "history", "checkpoint", "objective"},
     {"plan", "run", "sensitivity", "trust"},
+    {"conformance"},
     {"search", "tune", "nested"},
     {"methods"},
     {"interop", "storage", "exports", "libsvm_model", "tables", "datasets", "svmlight", "plots", "sklearn", "cli"},
