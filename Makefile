@@ -1,5 +1,6 @@
 # make tune   the main job on a small data set, in a fresh environment
 # make test   the tests; HYPERJAX_DATA=folder adds those that need the data sets
+# make bench  speed against LIBSVM, LIBLINEAR, grid search and Optuna; bench-quick: a small part; both need HYPERJAX_DATA
 
 PYTHON ?= python3
 PYTEST_FLAGS ?= -q
@@ -15,7 +16,7 @@ endif
 # Through the environment, so that the build back end is pinned as well.
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/$(PINS)" PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: tune test lint types clean
+.PHONY: tune test lint types bench bench-quick clean
 .NOTPARALLEL:
 
 tune: $(VENV)/tune.stamp
@@ -29,6 +30,14 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+bench: $(VENV)/bench.stamp
+	$(BIN)/python experiments/speed/inner.py --data "$(HYPERJAX_DATA)"
+	$(BIN)/python -m experiments.speed.tune
+
+bench-quick: $(VENV)/bench.stamp
+	$(BIN)/python experiments/speed/inner.py --quick --data "$(HYPERJAX_DATA)" --output build/inner-quick.json
+	$(BIN)/python -m experiments.speed.tune --quick --output build/tune-quick.json
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache
@@ -44,6 +53,12 @@ $(VENV)/dev.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
 	@echo "installing hyperjax and its development tools into $(VENV) (a minute or two)"
 	$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/tune.stamp
+
+$(VENV)/bench.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
+	@echo "installing hyperjax and its peers into $(VENV) (a minute or two)"
+	$(INSTALL) --editable ".[dev,bench]"
+	@mkdir -p build
+	@touch $@ $(VENV)/dev.stamp $(VENV)/tune.stamp
 
 $(VENV)/made.stamp:
 	$(PYTHON) -m venv $(VENV)
