@@ -12,6 +12,7 @@ import contextlib
 import io
 import time
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -89,49 +90,47 @@ def ending(log: dict[str, np.ndarray]) -> int | None:
     return None
 
 
-def newton_rows(one: data.Task, budget: float) -> list[dict]:
-    rows = [sweep(one, loss, "newton", warm, LOOSE, budget) for loss in LOSSES for warm in (True, False)]
-    rows.append(sweep(one, "LR", "newton", True, TIGHT, budget))
-    return rows
+def newton_rows(one: data.Task, budget: float) -> Iterator[dict[str, Any]]:
+    for loss, warm, tol in (("LR", True, LOOSE), ("LR", False, LOOSE), ("L2", True, LOOSE), ("LR", True, TIGHT)):
+        yield sweep(one, loss, "newton", warm, tol, budget)
 
 
-def dual_rows(one: data.Task, budget: float) -> list[dict]:
-    return [sweep(one, loss, "dual", warm, LOOSE, budget) for loss in LOSSES for warm in (True, False)]
+def dual_rows(one: data.Task, budget: float) -> Iterator[dict[str, Any]]:
+    for loss, warm in (("LR", True), ("LR", False), ("L2", True)):
+        yield sweep(one, loss, "dual", warm, LOOSE, budget)
 
 
-def shared_row(one: data.Task, budget: float) -> list[dict]:
+def shared_rows(one: data.Task, budget: float) -> Iterator[dict[str, Any]]:
     """Table 3: one vector for all folds against one a fold, at C = 2^1, 2^3 .. 2^9."""
-    out = []
     for shared in (False, True):
         with contextlib.ExitStack() as stack:
             if shared:
                 stack.enter_context(warnings.catch_warnings())
                 warnings.simplefilter("ignore", RuntimeWarning)
             _, log, _ = path(
-                one.problem(LOSSES["LR"]), one.X, one.y, one.folds, stop=None, shared=shared, progress=False,
-                max_seconds=budget,
+                one.problem(LOSSES["LR"]), one.X, one.y, one.folds, C_min=0.125, stop=None, shared=shared,
+                progress=False, max_seconds=budget,
             )  # fmt: skip
         exponents = np.round(np.log2(log["C"])).astype(int)
         wanted = np.isin(exponents, (1, 3, 5, 7, 9))
         accuracy = 100.0 * (1.0 - log["value"][wanted])
-        out.append({"data": one.name, "shared": shared, "log2C": exponents[wanted], "accuracy": accuracy})
-    return out
+        yield {"data": one.name, "shared": shared, "log2C": exponents[wanted], "accuracy": accuracy}
 
 
-def liblinear_rows(one: data.Task) -> list[dict]:
-    """LIBLINEAR's -C (five folds of its own), and its models on our folds along C."""
+def liblinear_rows(one: data.Task, table: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """LIBLINEAR's -C (five folds of its own), and its models on our folds at its best C and at ours."""
     from liblinear.liblinear import parameter
     from liblinear.liblinear import problem as rows_of
     from liblinear.liblinearutil import predict, train
 
-    out = []
     for loss, kind in KINDS.items():
         said = io.StringIO()
         before = time.perf_counter()
         with contextlib.redirect_stdout(said):
             best_C, _, rate = train(rows_of(one.y, one.rows), parameter(f"-s {kind} -C -v {data.FOLDS} -B -1 -q"))
         seconds = time.perf_counter() - before
-        exponents = np.arange(np.log2(_lowest(one, loss)), 10.5)
+        ours = common.rows_of(table, "newton", data=one.name, loss=loss, warm=True, tol=LOOSE)
+        exponents = [float(np.log2(best_C)), *(chosen(row) for row in ours)]
         accuracy = []
         for exponent in exponents:
             right = 0
@@ -144,27 +143,28 @@ def liblinear_rows(one: data.Task) -> list[dict]:
                     labels, _, _ = predict(one.y[outside], one.rows[outside], model, "-q")
                 right += int(np.sum(np.asarray(labels) == one.y[outside]))
             accuracy.append(100.0 * right / len(one.y))
-        out.append(
-            {
-                "data": one.name,
-                "loss": loss,
-                "log2C": float(np.log2(best_C)),
-                "accuracy": 100.0 * float(rate),
-                "seconds": seconds,
-                "our_folds_log2C": exponents,
-                "our_folds_accuracy": np.round(accuracy, 4),
-            }
-        )
-    return out
+        yield {
+            "data": one.name,
+            "loss": loss,
+            "log2C": float(np.log2(best_C)),
+            "accuracy": 100.0 * float(rate),
+            "seconds": seconds,
+            "our_folds_log2C": exponents,
+            "our_folds_accuracy": np.round(accuracy, 4),
+        }
 
 
-def distance_rows(one: data.Task, table: dict[str, Any], budget: float) -> list[dict]:
+def chosen(row: dict[str, Any]) -> float:
+    """log2 of the C a sweep of the table would choose: the best up to the end of the procedure."""
+    return float(row["log2C"][int(np.argmax(row["accuracy"][: None if row["stop"] is None else row["stop"] + 1]))])
+
+
+def distance_rows(one: data.Task, table: dict[str, Any], budget: float) -> list[dict[str, Any]]:
     """Figure 2: the relative distance to the optimum at the best C, one iteration of either solver after the other."""
     known = common.rows_of(table, "newton", data=one.name, loss="LR", warm=True, tol=LOOSE)
     if not known:
         return []
-    end = known[0]["stop"]
-    exponent = known[0]["log2C"][int(np.argmax(known[0]["accuracy"][: None if end is None else end + 1]))]
+    exponent = chosen(known[0])
     C, out = 2.0**exponent, []
     search, _, _ = path(one.problem(LOSSES["LR"]), one.X, one.y, one.folds, C_min=C, C_max=C, stop=None, progress=False)
     phi = book.rows(search.plan.problem, search.plan.hp, search.plan.X)
@@ -242,12 +242,12 @@ def main(argv: list[str] | None = None) -> None:
             rows = {
                 "newton": lambda one=one: newton_rows(one, options.budget),
                 "dual": lambda one=one: dual_rows(one, options.budget),
-                "liblinear": lambda one=one: liblinear_rows(one),
-                "shared": lambda one=one: shared_row(one, options.budget),
+                "liblinear": lambda one=one: liblinear_rows(one, common.read(options.output)),
+                "shared": lambda one=one: shared_rows(one, options.budget),
                 "distance": lambda one=one: distance_rows(one, common.read(options.output), options.budget),
             }[part]()
-            keys = ("data", "loss", "inner", "warm", "tol", "shared")
-            common.merge(options.output, part, rows, made, keys)
+            for row in rows:
+                common.merge(options.output, part, [row], made, ("data", "loss", "inner", "warm", "tol", "shared"))
 
 
 if __name__ == "__main__":
