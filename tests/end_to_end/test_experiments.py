@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from experiments import common
+from experiments import common, report
 from experiments.chu import report as chu_report
 from experiments.chu import run as chu_run
 from experiments.errata import chu as chu_errata
@@ -67,6 +67,7 @@ def test_jiang_siddiqui_in_small(tmp_path):
     better = [rows["SGD+DCD", seed]["V"] < rows["bilevel-SGD", seed]["V"] for seed in (0, 1)]
     assert all(better)
     assert "| pima | SGD+DCD | 76.53 |" in jiang_report.accuracies(table)
+    assert "| pima | 65.58 |" in report.of_jiang_siddiqui(table)
     assert "| one row a step |" in jiang_report.variants(table)
     assert jiang_report.settled(table).count("\n") == 2
 
@@ -92,7 +93,7 @@ def test_chu_in_small(tmp_path):
         assert row["distance"][-1] < 1e-6 and row["distance"][0] > 1e-3
     first = {(row["inner"], row["warm"]): row["distance"][0] for row in table["distance"]["rows"]}
     assert first["newton", True] < first["newton", False] and first["dual", True] < first["dual", False]
-    for make in (chu_report.sets, chu_report.sweeps, chu_report.peers, chu_report.table2):
+    for make in (chu_report.sets, chu_report.sweeps, chu_report.peers, chu_report.table2, report.of_chu):
         assert "| pcmac |" in make(table)
 
 
