@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from ..coordinates import dotted, flatten
 from ..criteria.auc import AUC
@@ -86,8 +87,9 @@ def keerthi(
     The search starts at C = 1 and gamma = 1 as the paper's does, unless `init` or the kernel says otherwise; features
     should be scaled.  The metric starts at I / |g_0|, the scale the paper does not state and without which the stop
     above ends the search where it begins; no logarithm moves further than 2 in a step.  With many features gamma = 1
-    may make the kernel the identity and V flat: a search that does not leave such a start begins again at
-    gamma = 1 / (d var(X)).  details["stages"]: value, hard value and evaluations of each.
+    may make the kernel the identity and V flat: where the first step promises less than tol |V|, or the search does
+    not leave its start, it begins again at gamma = 1 / (d var(X)).  details["stages"]: value, hard value and
+    evaluations of each.
     """
     TAKES.check("keerthi", problem, criterion)
     if criterion is None:
@@ -131,7 +133,7 @@ def _as_the_paper_starts(search: Search, problem: Problem, init: Any) -> Any:
 def _stages(search: Search, ends: list[tuple[Any, Point, int]], elsewhere: Any, tol: float, max_steps: int) -> str:
     """A single width, then one a feature from there; every stage leaves where it ended, however it ended."""
     first = search.run.stage
-    reason = _stage(search, ends, tol, max_steps)
+    reason = _stage(search, ends, tol, max_steps, flat=tol if elsewhere is not None else 0.0)
     if ends and elsewhere is not None:
         began = search.run.history[0]["objective"]
         if began - ends[-1][1].objective <= tol * abs(began):
@@ -146,14 +148,26 @@ def _stages(search: Search, ends: list[tuple[Any, Point, int]], elsewhere: Any, 
     return reason
 
 
-def _stage(search: Search, ends: list[tuple[Any, Point, int]], tol: float, max_steps: int, before: Any = None) -> str:
-    """One search; its end, or that of the search `before` it if that was lower, goes to `ends`."""
+def _stage(
+    search: Search,
+    ends: list[tuple[Any, Point, int]],
+    tol: float,
+    max_steps: int,
+    before: Any = None,
+    flat: float = 0.0,
+) -> str:
+    """One search; its end, or that of the search `before` it if that was lower, goes to `ends`.
+
+    A start whose first step, of length 1, promises less than the part `flat` of V is not searched from.
+    """
     count = search.run.evaluations - (before[2] if before else 0)
     try:
         point = search.gradient(search.theta)
         if not point.ok:
             return "no_progress"
         search.note(point)
+        if np.linalg.norm(point.gradient) <= flat * abs(point.objective):
+            return "no_progress"
         return quasi_newton(search.run, point, search.low, search.high, tol, max_steps, rules=RULES)
     finally:
         best = search.run.best
