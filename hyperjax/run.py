@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import objective
+from . import checks, objective
 from .checkpoint import Checkpoint
 from .history import History
 from .results import Code
@@ -112,7 +112,7 @@ class Run:
             known = self._replayed(theta)
             if known is None:
                 if batch is None:
-                    tol = jnp.asarray(self._tolerance(None), thetas.dtype)
+                    tol = self._tolerance(None)
                     values, facts = objective.evaluate_many(self.task, jnp.asarray(filled), tol, self.quick)
                     batch = {"objective": values, **facts}
                     batch = {name: np.asarray(value) for name, value in batch.items() if value is not None}
@@ -124,7 +124,7 @@ class Run:
         theta = np.asarray(theta, self.task.X.dtype)
         known = self._replayed(theta)
         if known is None:
-            tol = jnp.asarray(self._tolerance(theta), theta.dtype)
+            tol = self._tolerance(theta)
             value, gradient, facts = program(self.task, jnp.asarray(theta), self.start, tol, self.quick)
             known = self._entry(theta, gradient, {"objective": value, **facts})
             if not np.isin(known["code"], FAILED).any():
@@ -161,7 +161,7 @@ class Run:
 
     def value_of(self, task: objective.Task, theta: Any) -> Any:
         """The objective as a traceable function, from a cold start: what an optax line search asks for."""
-        return objective.evaluate(task, theta, task.start(), jnp.asarray(self._tolerance(None), task.X.dtype))[0]
+        return objective.evaluate(task, theta, task.start(), self._tolerance(None))[0]
 
     def note(self, point: Point) -> None:
         """Write an accepted point into history and checkpoint; may end the search by Stop."""
@@ -217,15 +217,19 @@ class Run:
             self.start = tuple(jnp.asarray(part) for part in self.checkpoint.start)
         return known
 
-    def _tolerance(self, theta: np.ndarray | None) -> float:
-        """The inner tolerance: tied to how far theta moved unless the caller gave a number."""
+    def _tolerance(self, theta: np.ndarray | None) -> jax.Array:
+        """The inner tolerance: tied to how far theta moved unless the caller gave a number, which is kept."""
+        dtype = self.task.X.dtype
         if self.inner_tol != "auto":
-            return float(self.inner_tol)
-        if self.task.X.dtype != jnp.float64:
-            return 1e-3
+            return checks.tolerance(float(self.inner_tol), dtype)
+        default = checks.tolerance(None, dtype)
+        if dtype != jnp.float64:
+            return default
         if theta is None or self.last is None or theta.shape != self.last.shape:
-            return LOOSE
-        return float(np.clip(LOOSE * np.max(np.abs(theta - self.last)), TIGHT, LOOSE))
+            tol = LOOSE
+        else:
+            tol = float(np.clip(LOOSE * np.max(np.abs(theta - self.last)), TIGHT, LOOSE))
+        return default.at[0].set(tol)
 
 
 def _bar(wanted: bool) -> Any:

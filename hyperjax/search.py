@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-import optax
 
 from .run import Point, Run
 
@@ -83,6 +82,8 @@ class Memory:
     """The last ten pairs of steps and gradient changes (limited-memory BFGS, by optax)."""
 
     def __init__(self, gradient: np.ndarray) -> None:
+        import optax  # takes a while, and most searches do without
+
         self.transform = optax.scale_by_lbfgs(memory_size=10)
         self.restart(gradient)
 
@@ -194,6 +195,8 @@ def first_order(
     run: Run, point: Point, low: np.ndarray, high: np.ndarray, tol: float, max_steps: int, transform: Any
 ) -> str:
     """Follow an optax transformation, every step cut to the bounds; the run keeps the best point."""
+    import optax
+
     transform = optax.with_extra_args_support(transform)
     state = transform.init(jnp.asarray(point.theta))
     update = jax.jit(
