@@ -76,6 +76,7 @@ def one(name: str, search: Any, task: data.Task, groups: int) -> dict[str, Any]:
 
 
 def searches(
+    options: Any,
     name: str,
     make: Any,
     n: int,
@@ -87,7 +88,7 @@ def searches(
     """All methods on one size; the first seed runs once before, so that its seconds hold no compilation."""
     for count in groups:
         for method, search in wanted.items():
-            if (count > 1 and method == "grid fine") or f"{method} {count}" in skip:
+            if _others(options, n, method) or (count > 1 and method == "grid fine") or f"{method} {count}" in skip:
                 continue
             few = min(seeds, 2) if method == "grid coarse" and count > 1 else seeds
             first = one(method, search, make(n, seed=0), count)
@@ -99,46 +100,44 @@ def searches(
                 yield row
 
 
-def table3(quick: bool, seeds: int, names: Any) -> Iterator[list[dict[str, Any]]]:
+def table3(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """Pyruvate kinase's stand-ins: esol and bbbp with noise added to four of five groups."""
-    sizes = {"esol": (100,)} if quick else {"esol": (100, 200, 800), "bbbp": (1000, 1600)}
+    sizes = {"esol": (100,)} if options.quick else {"esol": (100, 200, 800), "bbbp": (1000, 1600)}
     for name, numbers in sizes.items():
-        make = functools.partial(data.molecules, name, columns=20 if quick else 100)
-        for n in numbers if names is None or name in names else ():
-            chosen = _few(methods(BOX_B)) if quick else methods(BOX_B)
-            yield list(searches(name, make, n, seeds, (1, 5), chosen, ("grid fine 1",) if n > 1000 else ()))
+        make = functools.partial(data.molecules, name, columns=20 if options.quick else 100)
+        for n in numbers if options.data is None or name in options.data else ():
+            chosen = _few(methods(BOX_B)) if options.quick else methods(BOX_B)
+            yield list(searches(options, name, make, n, seeds, (1, 5), chosen, ("grid fine 1",) if n > 1000 else ()))
 
 
-def table4(quick: bool, seeds: int, names: Any) -> Iterator[list[dict[str, Any]]]:
+def table4(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """Tau-fibril's stand-in: the synthetic set, whose truth is known."""
-    for n in (100,) if quick else (100, 200, 1000, 5000, 10000):
-        chosen = _few(methods(BOX_B)) if quick else methods(BOX_B)
-        skip = ("grid fine 1",) if n == 10000 else ()
-        yield list(
-            searches("synthetic", data.synthetic, n, min(seeds, 3 if n >= 5000 else seeds), (1, 5), chosen, skip)
-        )
+    for n in (100,) if options.quick else (100, 200, 1000, 5000, 10000):
+        chosen = _few(methods(BOX_B)) if options.quick else methods(BOX_B)
+        skip, some = ("grid fine 1",) if n == 10000 else (), min(seeds, 3) if n >= 5000 else seeds
+        yield list(searches(options, "synthetic", data.synthetic, n, some, (1, 5), chosen, skip))
 
 
-def figure4(quick: bool, seeds: int, names: Any) -> Iterator[list[dict[str, Any]]]:
+def figure4(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """Figures 4 and 5: small QSAR sets, SVR, 25 features; the targets as they are."""
-    for name, n in {"pyrim": 50}.items() if quick else SMALL.items():
-        make = functools.partial(data.molecules, name, columns=20 if quick else 25, added=np.zeros(5))
-        if names is None or name in names:
-            chosen = methods(BOX_A) if not quick else {"impgrad": methods(BOX_A)["impgrad"]}
-            yield list(searches(name, make, n, seeds if quick else 2 * seeds, (1,), chosen))
+    for name, n in {"pyrim": 50}.items() if options.quick else SMALL.items():
+        make = functools.partial(data.molecules, name, columns=20 if options.quick else 25, added=np.zeros(5))
+        if options.data is None or name in options.data:
+            chosen = methods(BOX_A) if not options.quick else {"impgrad": methods(BOX_A)["impgrad"]}
+            yield list(searches(options, name, make, n, seeds if options.quick else 2 * seeds, (1,), chosen))
 
 
-def figure9(quick: bool, seeds: int, names: Any) -> Iterator[list[dict[str, Any]]]:
+def figure9(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """Time against hyperparameters: one to five groups of the synthetic set."""
-    n, counts = (100, (1, 5)) if quick else (1000, (1, 2, 3, 4, 5))
+    n, counts = (100, (1, 5)) if options.quick else (1000, (1, 2, 3, 4, 5))
     chosen = {name: search for name, search in methods(BOX_B).items() if name in ("impgrad", "pbp", "tune")}
-    yield list(searches("synthetic", data.synthetic, n, min(seeds, 3), counts, chosen))
+    yield list(searches(options, "synthetic", data.synthetic, n, min(seeds, 3), counts, chosen))
 
 
-def scaling(quick: bool, seeds: int, names: Any) -> Iterator[list[dict[str, Any]]]:
+def scaling(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """CPU seconds of one ImpGrad evaluation (value and gradient) against rows and groups."""
     rows = []
-    for n in (100,) if quick else (500, 1000, 2000, 4000, 8000):
+    for n in (100,) if options.quick else (500, 1000, 2000, 4000, 8000):
         task = data.synthetic(n, 0)
         for count in (1, 5):
             problem = hj.Problem(hj.losses.Grouped(TUBE, task.grouped(count)) if count > 1 else TUBE, LINEAR, False)
@@ -163,16 +162,24 @@ def scaling(quick: bool, seeds: int, names: Any) -> Iterator[list[dict[str, Any]
     yield rows
 
 
+def _others(options: Any, n: int, method: str) -> bool:
+    """Whether only other sizes or methods are asked for."""
+    return n not in (options.rows or [n]) or method not in (options.methods or [method])
+
+
 def _few(every: dict[str, Any]) -> dict[str, Any]:
     return {name: every[name] for name in ("grid coarse", "impgrad", "pbp", "tune")}
 
 
 def main(argv: Any = None) -> None:
     """Run the parts asked for and merge their rows into the table as each size is done."""
-    options = common.arguments(__doc__, PARTS, OUTPUT).parse_args(argv)
+    parser = common.arguments(__doc__, PARTS, OUTPUT)
+    parser.add_argument("--methods", nargs="+", default=None, metavar="NAME", help="these methods only")
+    parser.add_argument("--rows", nargs="+", type=int, default=None, metavar="N", help="these sizes only")
+    options = parser.parse_args(argv)
     seeds = options.seeds or (1 if options.quick else 5)
     for part in options.only:
-        for rows in globals()[part](options.quick, seeds, options.data):
+        for rows in globals()[part](options, seeds):
             made = common.settings(seeds=seeds, quick=options.quick)
             common.merge(options.output, part, rows, made, KEY)
 

@@ -57,7 +57,7 @@ def impgrad(
                 minimise 1/2 |w|^2 + C_g sum (|x_j'w - y_j| - eps_g)_+^2 over the rows fold t trains on; the paper's
                 equations (9) to (12), with C half of the paper's.  One group, or `Grouped` with a pair a group.
     Optimality: of the folds G_t(w_t) = 0; of the search |V_new - V| < tol |V + 1|, or the norm of the projected
-                gradient <= tol |V + 1| (Algorithm 1, as printed; `tune` asks for more before it stops).
+                gradient <= tol |V + 1| after a step (Algorithm 1, as printed; `tune` asks for more before it stops).
     Derivative: dV = sum_t lambda_t' dG_t with one adjoint solve A_t lambda_t = -dV/dw_t a fold, by Cholesky, in the
                 place of the paper's one solve a hyperparameter, equations (26) and (27) with the sign of the latter
                 corrected.
@@ -118,9 +118,11 @@ class _Descent:
         """Record an accepted point, and stop where the paper does."""
         self.search.note(point)
         before, self.last = self.last, point
+        if before is None:
+            return
         if np.linalg.norm(self._free(point)) <= self.tol * abs(point.value + 1.0):
             raise Stop("gradient")
-        if before is not None and abs(point.value - before.value) < self.tol * abs(before.value + 1.0):
+        if abs(point.value - before.value) < self.tol * abs(before.value + 1.0):
             raise Stop("tolerance")
 
     def _free(self, point: Point) -> np.ndarray:
