@@ -90,14 +90,16 @@ def ending(log: dict[str, np.ndarray]) -> int | None:
     return None
 
 
-def newton_rows(one: data.Task, budget: float) -> Iterator[dict[str, Any]]:
-    for loss, warm, tol in (("LR", True, LOOSE), ("LR", False, LOOSE), ("L2", True, LOOSE), ("LR", True, TIGHT)):
-        yield sweep(one, loss, "newton", warm, tol, budget)
+def newton_rows(one: data.Task, budget: float, brief: bool) -> Iterator[dict[str, Any]]:
+    for loss, warm, tol in (("LR", True, LOOSE), ("L2", True, LOOSE), ("LR", True, TIGHT), ("LR", False, LOOSE)):
+        if not brief or (warm and tol == LOOSE):
+            yield sweep(one, loss, "newton", warm, tol, budget)
 
 
-def dual_rows(one: data.Task, budget: float) -> Iterator[dict[str, Any]]:
+def dual_rows(one: data.Task, budget: float, brief: bool) -> Iterator[dict[str, Any]]:
     for loss, warm in (("LR", True), ("LR", False), ("L2", True)):
-        yield sweep(one, loss, "dual", warm, LOOSE, budget)
+        if not brief or loss == "LR":
+            yield sweep(one, loss, "dual", warm, LOOSE, budget)
 
 
 def shared_rows(one: data.Task, budget: float) -> Iterator[dict[str, Any]]:
@@ -228,6 +230,7 @@ def _relative(facts: dict[str, Any], when: str, dual: bool, best: float) -> floa
 def main(argv: list[str] | None = None) -> None:
     parser = common.arguments(__doc__, PARTS, OUTPUT)
     parser.add_argument("--budget", type=float, default=BUDGET, help="most seconds a sweep")
+    parser.add_argument("--brief", action="store_true", help="of newton the warm loose sweeps, of dual those of LR")
     options = parser.parse_args(argv)
     names = options.data or (["pcmac"] if options.quick else list(data.NAMES))
     for name in names:
@@ -240,8 +243,8 @@ def main(argv: list[str] | None = None) -> None:
         common.merge(options.output, "data", [about], made, ("data",))
         for part in options.only:
             rows = {
-                "newton": lambda one=one: newton_rows(one, options.budget),
-                "dual": lambda one=one: dual_rows(one, options.budget),
+                "newton": lambda one=one: newton_rows(one, options.budget, options.brief),
+                "dual": lambda one=one: dual_rows(one, options.budget, options.brief),
                 "liblinear": lambda one=one: liblinear_rows(one, common.read(options.output)),
                 "shared": lambda one=one: shared_rows(one, options.budget),
                 "distance": lambda one=one: distance_rows(one, common.read(options.output), options.budget),
