@@ -1,5 +1,6 @@
 # make tune   the main job on a small data set, in a fresh environment
 # make test   the tests; HYPERJAX_DATA=folder adds those that need the data sets
+# make docs   the documentation, into build/docs, warnings as errors
 # make bench  speed against LIBSVM, LIBLINEAR, grid search and Optuna; bench-quick: a small part; both need HYPERJAX_DATA
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ endif
 # Through the environment, so that the build back end is pinned as well.
 INSTALL = PIP_CONSTRAINT="$(CURDIR)/$(PINS)" PIP_DISABLE_PIP_VERSION_CHECK=1 $(BIN)/python -m pip install --quiet
 
-.PHONY: tune test lint types bench bench-quick clean
+.PHONY: tune test lint types docs bench bench-quick clean
 .NOTPARALLEL:
 
 tune: $(VENV)/tune.stamp
@@ -30,6 +31,11 @@ lint: $(VENV)/dev.stamp
 
 types: $(VENV)/dev.stamp
 	$(BIN)/pyright --pythonpath $(BIN)/python
+
+# The theme's advertisement of a successor is not about these pages.
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
+	@echo "build/docs/index.html"
 
 bench: $(VENV)/bench.stamp
 	$(BIN)/python experiments/speed/inner.py --data "$(HYPERJAX_DATA)"
@@ -53,6 +59,11 @@ $(VENV)/dev.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
 	@echo "installing hyperjax and its development tools into $(VENV) (a minute or two)"
 	$(INSTALL) --editable ".[dev]"
 	@touch $@ $(VENV)/tune.stamp
+
+$(VENV)/docs.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
+	@echo "installing hyperjax and mkdocs into $(VENV) (a minute or two)"
+	$(INSTALL) --editable ".[docs]"
+	@touch $@
 
 $(VENV)/bench.stamp: pyproject.toml $(PINS) | $(VENV)/made.stamp
 	@echo "installing hyperjax and its peers into $(VENV) (a minute or two)"
