@@ -23,6 +23,9 @@ def lines(ax: Any, results: Any, part: str, x: str, of: Any, methods: tuple[str,
         if places:
             spread = [values.std(ddof=1) if len(values) > 1 else 0.0 for values in found]
             means = [values.mean() for values in found]
+            if len(places) < 7:
+                ax.set_xticks(places, [str(place) for place in places])
+                ax.minorticks_off()
             ax.errorbar(places, means, spread, label=method, color=COLOURS[method], marker="o", ms=4, capsize=2)
 
 
@@ -46,9 +49,9 @@ def main(folder: Path = HERE, source: Path = OUTPUT) -> None:
     def save(name: str, draw: Any, title: str, y: str, x: str = "", **scales: str) -> None:
         figure = Figure(figsize=(7.0, 4.2), layout="constrained")
         ax = figure.add_subplot()
-        draw(ax)
         ax.set(title=title, ylabel=y, xlabel=x, **scales)
-        ax.legend(fontsize=8, ncols=2)
+        draw(ax)
+        figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", fontsize=8, ncols=6)
         figure.savefig(folder / f"{name}.png", dpi=130)
 
     shown = ("grid coarse", "impgrad", "pbp", "tune")
