@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -49,11 +50,18 @@ def figure4(data: str, seed: int) -> list[dict[str, Any]]:
 
 
 def _along(problem: Any, data: str, seed: int, points: list[Any]) -> dict[str, Any]:
+    # the sums over samples that hold at C = 1000 need more digits than float32 has
+    with jax.enable_x64(True):
+        return _measured(problem, data, seed, points)
+
+
+def _measured(problem: Any, data: str, seed: int, points: list[Any]) -> dict[str, Any]:
     X, y, X_test, y_test = task.split(data, seed)
+    X, X_test = X.astype(float), X_test.astype(float)
     folds = hj.folds.stratified(y, task.FOLDS, seed=seed)
     out: dict[str, list[float]] = {name: [] for name in ("cv", "test", *task.CRITERIA)}
     for hp in points:
-        hp = {part: {name: jnp.float32(value) for name, value in hp[part].items()} for part in hp}
+        hp = {part: {name: jnp.asarray(value) for name, value in hp[part].items()} for part in hp}
         o = task.held_out(problem, hp, X, y, folds)
         for name, value in task.surrogates(o, y).items():
             out[name].append(value)

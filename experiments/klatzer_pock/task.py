@@ -134,5 +134,5 @@ def by_groups(X: np.ndarray, X_test: np.ndarray, parts: Sequence[np.ndarray]) ->
 
 def surrogates(o: np.ndarray, y: np.ndarray) -> dict[str, float]:
     """The three outer losses of outputs."""
-    o, y = jnp.asarray(o, jnp.float32), jnp.asarray(y, jnp.float32)
+    o, y = jnp.asarray(o, float), jnp.asarray(y, float)
     return {name: float(criterion(o, y)) for name, criterion in CRITERIA.items()}
