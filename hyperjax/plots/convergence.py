@@ -48,6 +48,9 @@ class ConvergenceDisplay:
         below.xaxis.get_major_locator().set_params(integer=True)
         if np.all(self.gradient_norm > 0):
             below.set(yscale="log")
+            # a start on a plateau, with no gradient to speak of, shall not flatten all the rest
+            shown = self.gradient_norm[self.gradient_norm > 1e-12 * self.gradient_norm.max()]
+            below.set_ylim(0.5 * shown.min(), 2.0 * shown.max())
         for axis in (above, below):
             axis.grid(alpha=0.25)
             self._stages(axis, named=axis is above)
