@@ -74,6 +74,7 @@ def figure2(table: dict[str, Any]) -> None:
                 axis.axhline(distance[row["met"]], color="gray", lw=0.8)
         axis.set_yscale("log")
         axis.set_xscale("symlog", linthresh=1e-2)
+        axis.set_xlim(left=0.0)
         axis.set_xlabel("seconds")
     first = next(iter(axes.values()))
     first.set_ylabel("relative distance to the optimum")
