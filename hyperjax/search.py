@@ -114,10 +114,9 @@ def quasi_newton(
     rules: Rules = OURS,
 ) -> str:
     """Minimise from `point`; the run keeps the best point.  Why it stopped."""
-    if memory or len(point.theta) > DENSE:
-        metric = Memory(point.gradient)
-    else:
-        metric = Dense(point.gradient, rules.rescale)
+    # a steep coordinate that its bound holds says nothing of the others' scale
+    first = _projected(point, low, high)
+    metric = Memory(first) if memory or len(first) > DENSE else Dense(first, rules.rescale)
     for _ in range(max_steps):
         g = _projected(point, low, high)
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
