@@ -165,8 +165,6 @@ class Run:
 
     def note(self, point: Point) -> None:
         """Write an accepted point into history and checkpoint; may end the search by Stop."""
-        if self.checkpoint is not None and not self._replaying:
-            self.checkpoint.save(self.log, self.start)
         record = {
             "step": self.step,
             "stage": self.stage,
@@ -185,6 +183,8 @@ class Run:
         }
         self.history.append(record)
         self.step += 1
+        if self.checkpoint is not None and not self._replaying:
+            self.checkpoint.save(self.log, self.start)
         if self.bar is not None:
             self.bar.set_postfix_str(f"{self.stage}: {point.value:.5g}", refresh=False)
             self.bar.update()

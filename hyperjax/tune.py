@@ -160,7 +160,7 @@ def _stages(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, st
             reason = _stage(run, plan, optimizer, tol, max_steps, starts if best is None else 1, seed)
         except (Stop, KeyboardInterrupt) as end:
             reason = str(end) if isinstance(end, Stop) else "interrupted"
-            if run.best is None and best is None:
+            if not run.history:  # nothing to return yet
                 raise
         if run.best is not None:
             best = run.best

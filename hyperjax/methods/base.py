@@ -128,7 +128,7 @@ class Search:
         except Stop as end:
             return str(end)
         except KeyboardInterrupt:
-            if self.run.best is None:
+            if not self.run.history:  # nothing to return yet
                 raise
             return "interrupted"
         finally:

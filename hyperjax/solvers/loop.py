@@ -115,7 +115,8 @@ def granted(inner: Inner, z: Array, tol: Array) -> Array:
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
     with random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks.
     """
-    tol = jnp.broadcast_to(tol, z.shape[:1])
+    # zeros made of z: where rows are sharded both branches below must vary alike
+    tol = jnp.broadcast_to(tol, z.shape[:1]) + jnp.zeros_like(z[:, 0])
     eps, stored = jnp.finfo(z.dtype).eps, inner.op.factors() is None
     length = jnp.sqrt(jnp.sum(z * z, axis=1))
     # |z|_1 / |z| is sqrt(m) for m equal terms; a few large ones among many small ones count as few

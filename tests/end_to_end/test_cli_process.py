@@ -50,12 +50,23 @@ def test_a_whole_run_twice(tmp_path):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
 
 
-def test_ctrl_c_while_compiling_or_searching(tmp_path):
+def _listening():
+    """A shell starts what it runs in the background with the signal ignored, and its children inherit that."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def test_ctrl_c_while_searching(tmp_path):
     train = write_csv(tmp_path / "train.csv", *sample(30, 0))
-    argv = [sys.executable, "-m", "hyperjax", "tune", str(train), "--target", "label", "--tol", "1e-12"]
-    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path)
+    # a search that goes on for minutes, interrupted once it has written its first step
+    forever = ["--optimizer", "adam", "--max-steps", "1000000", "--tol", "1e-300"]
+    file = tmp_path / "run.npz"
+    argv = [sys.executable, "-m", "hyperjax", "tune", str(train), "--target", "label", *forever]
+    argv += ["--checkpoint", str(file)]
+    process = subprocess.Popen(
+        argv, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path, preexec_fn=_listening
+    )
     deadline = time.monotonic() + 120.0
-    while not list((tmp_path / "cache").glob("compiled/*")) and time.monotonic() < deadline:
+    while not file.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=120)
