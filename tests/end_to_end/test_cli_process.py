@@ -50,9 +50,12 @@ def test_a_whole_run_twice(tmp_path):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
 
 
-def _listening():
-    """A shell starts what it runs in the background with the signal ignored, and its children inherit that."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+LISTENING = """
+import runpy, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+runpy.run_module("hyperjax", run_name="__main__", alter_sys=True)
+"""
+"""A shell starts what it runs in the background with the signal ignored, and its children inherit that."""
 
 
 def test_ctrl_c_while_searching(tmp_path):
@@ -60,11 +63,9 @@ def test_ctrl_c_while_searching(tmp_path):
     # a search that goes on for minutes, interrupted once it has written its first step
     forever = ["--optimizer", "adam", "--max-steps", "1000000", "--tol", "1e-300"]
     file = tmp_path / "run.npz"
-    argv = [sys.executable, "-m", "hyperjax", "tune", str(train), "--target", "label", *forever]
+    argv = [sys.executable, "-c", LISTENING, "tune", str(train), "--target", "label", *forever]
     argv += ["--checkpoint", str(file)]
-    process = subprocess.Popen(
-        argv, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path, preexec_fn=_listening
-    )
+    process = subprocess.Popen(argv, stderr=subprocess.PIPE, text=True, env=environment(tmp_path), cwd=tmp_path)
     deadline = time.monotonic() + 120.0
     while not file.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.1)

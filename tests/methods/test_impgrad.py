@@ -12,8 +12,6 @@ from hyperjax.methods.impgrad import EDGES, TAKES, _Descent
 from tests.gradients.r30 import LABELS, R30, TARGETS, I
 from tests.methods.moore import LINEAR, ONE, SINGLE, THREE, TUBE, TWO, penalised, solved
 
-pytestmark = pytest.mark.no_extras
-
 
 def value(C, eps, groups, folds, y=TARGETS):
     W = [solved(C, eps, groups, train, y) for train in folds]

@@ -9,7 +9,6 @@ from hyperjax import implicit
 from hyperjax.methods import keerthi
 from hyperjax.methods._per_fold import PerFold
 from hyperjax.methods.base import Search, Takes
-from tests.data import load
 from tests.gradients.r30 import LABELS, R30
 
 pytestmark = pytest.mark.no_extras
@@ -35,7 +34,7 @@ def test_it_starts_where_the_paper_does():
     assert np.all(np.diff(result.history.to_dict()["objective"]) <= 0) and result.value < 0.45
     steps = np.diff(np.log([(r["hp"]["loss"]["C"], r["hp"]["kernel"]["gamma"]) for r in result.history]), axis=0)
     assert np.linalg.norm(steps[0]) == pytest.approx(1.0) and np.max(np.abs(steps)) <= 2.0 + 1e-9
-    assert result.n_evaluations <= 25 and result.reason in ("tolerance", "no_progress")
+    assert result.n_evaluations <= 25 and result.converged | (result.reason == "no_progress")
 
 
 def test_a_weighted_hinge_with_a_threshold():
@@ -150,34 +149,3 @@ def test_the_threshold_pays_for_an_unbalanced_f_measure():
 def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message):
         adapted(**change)
-
-
-def test_the_experiment_runs(tmp_path):
-    """`--quick`, and a second run merges into the same table."""
-    from experiments.common import read
-    from experiments.keerthi import run
-
-    load("heart")
-    path = tmp_path / "table.json"
-    run.main(["--quick", "--only", "table1", "--output", str(path)])
-    single, full = read(path)["table1"]["rows"]
-    assert (single["method"], full["method"]) == ("grad", "ard")
-    assert full["value"] <= single["value"] and 5.0 < single["error"] < 35.0
-    assert read(path)["table1"]["settings"]["versions"]["jax"]
-
-
-def test_errata():
-    """Every finding has the numbers that section 4 of its page gives."""
-    from experiments.errata import keerthi as errata
-
-    # the flat start has a test of its own above
-    found = {check.__name__: check() for check in errata.FINDINGS if check is not errata.flat_start}
-    equal, moved = found["margins_are_redundant"]
-    assert equal < 1e-12 < 0.1 < moved
-    np.testing.assert_allclose(*found["fitted_thresholds_balance_errors"], rtol=1e-5)
-    assert found["likelihood_may_have_no_minimum"][1] < 1e-40
-    assert found["likelihood_may_turn_the_sign"][1] == pytest.approx(-0.124, abs=5e-4)
-    unscaled, scaled = found["unscaled_first_step"]
-    assert unscaled < 1e-3 < scaled
-    assert found["speed_a_point"][1] > 9.0 and found["step_at_the_threshold"] == (0.0, 4.0)
-    assert found["pooled_or_averaged"][0] != found["pooled_or_averaged"][1]

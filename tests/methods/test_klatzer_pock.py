@@ -7,7 +7,6 @@ import pytest
 import hyperjax as hj
 from hyperjax.methods import klatzer_pock
 from hyperjax.methods._fista import FISTA
-from tests.data import load
 from tests.gradients.r30 import LABELS, R30, TRAIN
 
 pytestmark = pytest.mark.no_extras
@@ -147,31 +146,3 @@ def test_far_out_it_ends_and_stays_finite():
 def test_bad_input(change, message):
     with pytest.raises(ValueError, match=message):
         learnt(change.pop("kernel", hj.kernels.RBF()), **change)
-
-
-def test_the_experiment_runs(tmp_path):
-    """`--quick`: one machine of table 1."""
-    from experiments.common import read
-    from experiments.klatzer_pock import run
-
-    load("heart")
-    path = tmp_path / "table.json"
-    run.main(["--quick", "--output", str(path)])
-    (row,) = read(path)["table1"]["rows"]
-    assert (row["data"], row["method"]) == ("heart", "Ker01loss")
-    assert row["cv"] < 25.0 and row["test"] < 25.0 and row["trials"] <= 40
-
-
-def test_errata():
-    """Every finding has the numbers that section 4 of its page gives."""
-    from experiments.errata import klatzer_pock as errata
-
-    found = {check.__name__: check() for check in errata.FINDINGS}
-    np.testing.assert_allclose(found["bias_in_or_out"], (0.936768477844, 0.935392825209), atol=1e-8)
-    np.testing.assert_allclose(found["redundant_weights"], 0.968914100207, atol=1e-9)
-    assert found["a_width_without_a_gradient"][0] == pytest.approx(2.0 * 0.979606439302, abs=1e-9)
-    assert found["a_width_without_a_gradient"][1] == pytest.approx(2.0 * 0.979606439302, abs=1e-9)
-    np.testing.assert_allclose(found["condition_of_the_hessian"], (2.0e5, 36.0), rtol=0.03)
-    assert found["twins_break_the_full_form"] == (20.0, 21.0)
-    assert found["percentages_give_the_sizes_away"][1] == 1.0
-    assert found["sums_and_means"][0] == pytest.approx(10.0 * found["sums_and_means"][1])
