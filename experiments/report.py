@@ -6,6 +6,9 @@ from typing import Any
 from experiments import common
 from experiments.chu import report as chu
 from experiments.jiang_siddiqui import report as jiang_siddiqui
+from experiments.keerthi import report as keerthi
+from experiments.klatzer_pock import report as klatzer_pock
+from experiments.moore import report as moore
 
 HERE = Path(__file__).parent
 
@@ -54,8 +57,70 @@ def of_chu(table: dict[str, Any]) -> str:
     return common.markdown(header, lines)
 
 
+def of_keerthi(table: dict[str, Any]) -> str:
+    """Test error of one width and of one a feature, and the points for two hyperparameters."""
+    lines = []
+    for (data, n), printed in keerthi.PAPER.items():
+        line: list[Any] = [data, f"{n:,}"]
+        for method, part in (("grid", "grid"), ("grad", "table1"), ("ard", "table1")):
+            rows = common.rows_of(table, part, data=data, rows=n, method=method)
+            line += [f"{printed[method][0]:.2f}" if method in printed else "-"]
+            line += [keerthi.spread([row["error"] for row in rows]) if rows else "-"]
+            if method == "grad":
+                line += [", ".join(str(row["evaluations"]) for row in rows) or "-"]
+        for method in ("tune", "tune-ard"):
+            rows = common.rows_of(table, "tune", data=data, rows=n, method=method)
+            line += [keerthi.spread([row["error"] for row in rows]) if rows else "-"]
+        if any(common.rows_of(table, part, data=data, rows=n) for part in ("grid", "table1", "tune")):
+            lines.append(line)
+    header = (
+        "data", "rows", "grid: paper", "ours", "one width: paper", "ours", "our points", "one a feature: paper", "ours",
+        "tune", "tune, one a feature",
+    )  # fmt: skip
+    return common.markdown(header, lines)
+
+
+def of_klatzer_pock(table: dict[str, Any]) -> str:
+    """Test error of the Gaussian machines."""
+    lines = []
+    for data, printed in klatzer_pock.PAPER.items():
+        line: list[Any] = [data]
+        for method, paper in list(zip(klatzer_pock.METHODS, printed, strict=True))[4:]:
+            rows = common.rows_of(table, "table1", data=data, method=method)
+            line += [f"{paper[1]:.1f}", klatzer_pock.spread([row["test"] for row in rows]) if rows else "-"]
+        lines.append(line)
+    header = (
+        "data", "zero-one: paper", "ours", "hinge: paper", "ours", "squared: paper", "ours", "grid: paper", "ours",
+    )  # fmt: skip
+    return common.markdown(header, lines)
+
+
+def of_moore(table: dict[str, Any]) -> str:
+    """Test error and seconds of the searches by rows, without groups and with five."""
+    lines = []
+    for part, names in (("table3", ("esol", "bbbp")), ("table4", ("synthetic",))):
+        for data in names:
+            for n in sorted({row["rows"] for row in common.rows_of(table, part, data=data)}):
+                for groups in (1, 5):
+                    found = [
+                        moore.cell(common.rows_of(table, part, data=data, rows=n, groups=groups, method=method))
+                        for method in ("impgrad", "pbp", "tune")
+                    ]
+                    lines.append([data, n, groups, *(f"{error}, {time} s" for error, time in found)])
+    return common.markdown(("data", "rows", "groups", "ImpGrad", "PBP", "tune"), lines)
+
+
+PAPERS = {
+    "jiang_siddiqui": of_jiang_siddiqui,
+    "chu": of_chu,
+    "keerthi": of_keerthi,
+    "klatzer_pock": of_klatzer_pock,
+    "moore": of_moore,
+}
+
+
 def main() -> None:
-    for name, make in (("jiang_siddiqui", of_jiang_siddiqui), ("chu", of_chu)):
+    for name, make in PAPERS.items():
         common.insert(HERE / "README.md", name, make(common.read(HERE / name / "results.json")))
 
 
