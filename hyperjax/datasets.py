@@ -106,7 +106,7 @@ def load(name: str, download: bool = False, checksum: str | dict[str, str] | Non
             return _of_arrays(name, path)
     if name not in SOURCES:
         near = difflib.get_close_matches(name, names(), 3)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}"
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(names())}."
         raise ValueError(f"no data set is called {name!r}: {hint} {FOLDER} may name a folder of NAME.npz files")
     folder = cache_folder() / name
     complaint = _cached(folder, name)

@@ -10,9 +10,11 @@ import scipy.sparse
 
 from .. import datasets, tables
 from ..files import bare
-from .failures import DATA, USAGE, Failure
+from .failures import DATA, USAGE, Failure, blamed_on
 
-__all__ = ["LARGEST", "Layout", "Rows", "encode", "numbers", "read", "read_as", "signs", "split", "task_of"]
+__all__ = [
+    "LARGEST", "Layout", "Rows", "encode", "numbers", "present", "read", "read_as", "signs", "split", "task_of",
+]  # fmt: skip
 
 LARGEST = 1 << 31
 """Bytes of a dense matrix beyond which a sparse one is refused instead of filled up."""
@@ -71,6 +73,14 @@ class Rows:
         """Some of the rows."""
         part = {name: None if v is None else v[rows] for name, v in (("y", self.y), ("groups", self.groups))}
         return dataclasses.replace(self, X=self.X[rows], **part)
+
+
+def present(*sources: str | Path) -> None:
+    """A Failure where a source is neither a file nor a data set: said before JAX is imported, which takes its time."""
+    for source in sources:
+        if not Path(source).exists() and not (_is_name(source) and str(source) in datasets.names()):
+            with blamed_on(DATA):
+                read(source)
 
 
 def read(source: str | Path, target: str | None = None, groups: str | None = None) -> Rows:

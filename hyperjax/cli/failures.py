@@ -2,8 +2,9 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
-__all__ = ["DATA", "INTERRUPTED", "OK", "UNSOLVED", "USAGE", "Failure", "blamed_on"]
+__all__ = ["DATA", "INTERRUPTED", "OK", "UNSOLVED", "USAGE", "Failure", "blamed_on", "no_model"]
 
 OK = 0
 USAGE = 2
@@ -28,6 +29,11 @@ class Failure(Exception):
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
         self.code = code
+
+
+def no_model(path: Any) -> Failure:
+    """What is said where a model file should lie."""
+    return Failure(DATA, f"{path}: no such file (a model is the model.npz of `hyperjax tune --out`)")
 
 
 @contextlib.contextmanager

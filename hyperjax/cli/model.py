@@ -16,7 +16,7 @@ import numpy as np
 
 from ..files import replacing
 from ..solve import Solution
-from .failures import DATA, USAGE, Failure, blamed_on
+from .failures import DATA, USAGE, Failure, blamed_on, no_model
 from .process import version
 from .scaling import Scaling
 
@@ -121,7 +121,7 @@ def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in ("model", "model.centre", "model.spread") if name in stored.files}
     except (FileNotFoundError, IsADirectoryError):
-        raise Failure(DATA, f"{path}: no such file (a model is the model.npz of `hyperjax tune --out`)") from None
+        raise no_model(path) from None
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, TypeError, AttributeError) as error:
         raise Failure(DATA, f"{path} is damaged or no model of hyperjax: {error}") from error
     try:

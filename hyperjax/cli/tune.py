@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from . import data
 from .failures import INTERRUPTED, OK, UNSOLVED, USAGE, Failure, blamed_on
 from .process import settings
 
@@ -22,6 +23,7 @@ def run(options: argparse.Namespace) -> int:
         raise Failure(USAGE, "--plots needs --out DIR to put the pictures in")
     if options.plots:
         _need_matplotlib()
+    data.present(options.data, *([options.test] if hasattr(options, "test") else []))
     with settings(options.float64):
         return _run(options, out, begun)
 

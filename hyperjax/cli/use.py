@@ -6,12 +6,12 @@ import json
 import math
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .failures import DATA, USAGE, Failure, blamed_on
+from . import data
+from .failures import DATA, USAGE, Failure, blamed_on, no_model
 from .process import settings
 
 __all__ = ["export", "info", "predict", "score"]
@@ -19,7 +19,7 @@ __all__ = ["export", "info", "predict", "score"]
 
 def predict(options: argparse.Namespace) -> None:
     """One line a row: the label or value; with --probabilities or --decision the number."""
-    with _opened(options.model) as model:
+    with _opened(options) as model:
         if options.probabilities and model.classes is None:
             raise Failure(USAGE, "--probabilities: this model is a regression")
         outputs, _ = _outputs(model, options)
@@ -40,11 +40,11 @@ def predict(options: argparse.Namespace) -> None:
 
 def score(options: argparse.Namespace) -> None:
     """The errors of a model on labelled rows."""
-    from .. import criteria
-    from . import data, scores
-    from .job import named
+    with _opened(options) as model:
+        from .. import criteria
+        from . import scores
+        from .job import named
 
-    with _opened(options.model) as model:
         outputs, rows = _outputs(model, options)
         if rows.y is None:
             raise Failure(DATA, f"{options.data} has no column of labels; name it with --target, or use predict")
@@ -66,19 +66,19 @@ def score(options: argparse.Namespace) -> None:
 
 def export(options: argparse.Namespace) -> None:
     """A text model that svm-predict reads, and the scaling as a range file of svm-scale."""
-    from .exchange import write_libsvm
+    with _opened(options) as model, blamed_on(USAGE):
+        from .exchange import write_libsvm
 
-    with _opened(options.model) as model, blamed_on(USAGE):
         print(write_libsvm(model, options.out))
 
 
 def info(options: argparse.Namespace) -> None:
     """What the file holds."""
-    from ..coordinates import dotted, flatten
-    from ..results import Code
-    from .report import describe, plain, snake
+    with _opened(options) as model:
+        from ..coordinates import dotted, flatten
+        from ..results import Code
+        from .report import describe, plain, snake
 
-    with _opened(options.model) as model:
         solution = model.solution
         found = plain(
             {
@@ -110,17 +110,19 @@ def info(options: argparse.Namespace) -> None:
 
 
 @contextlib.contextmanager
-def _opened(path: Path) -> Iterator[Any]:
+def _opened(options: argparse.Namespace) -> Iterator[Any]:
     """The model, in the float type it was trained in."""
+    if not options.model.is_file():
+        raise no_model(options.model)
+    if hasattr(options, "data"):
+        data.present(options.data)
     from .model import is_float64, load
 
-    with settings(is_float64(path)):
-        yield load(path)
+    with settings(is_float64(options.model)):
+        yield load(options.model)
 
 
 def _outputs(model: Any, options: argparse.Namespace) -> tuple[np.ndarray, Any]:
-    from . import data
-
     layout = data.Layout(len(model.scaling.centre), model.features, **model.columns)
     with blamed_on(DATA):
         rows = data.read_as(layout, options.data, getattr(options, "target", None))

@@ -169,6 +169,8 @@ import sys
 import jax
 before = dict(jax.config.values)
 import hyperjax
+for name in hyperjax.__all__:
+    getattr(hyperjax, name)
 heavy = [name for name in ("jaxopt", "sklearn", "matplotlib", "optuna") if name in sys.modules]
 changed = [name for name, value in jax.config.values.items() if before.get(name) != value]
 sys.exit(f"imported {heavy}, changed {changed}" if heavy or changed else 0)
