@@ -24,12 +24,16 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import checks
+from .folds import Folds
 from .problem import Problem
 from .results import Code
 from .solve import solve
 from .types import Array, Hyperparameters
 
-__all__ = ["loo_decision"]
+__all__ = ["everybody", "left_out", "loo_decision", "objection"]
+
+LARGEST = 8192
+"""More rows than this are refused: the formulas invert a matrix of that size, where ten folds would do as well."""
 
 
 def loo_decision(
@@ -50,9 +54,32 @@ def loo_decision(
     solution = solve(problem, hp, X, y, weights, init, solver, tol)
     X, y, hp, weights = checks.inputs(problem, hp, X, y, weights, solver=solver)
     s = jnp.ones_like(y) if weights is None else weights
-    out = _left_out(problem, hp, X, y, s, solution.z, solution.outputs)
-    failed = jnp.isin(solution.code, jnp.asarray([c for c in Code if c.failed], solution.code.dtype))
-    return jnp.where(failed, jnp.nan, out)
+    rows = (part[None] for part in (y, s, solution.z, solution.outputs, solution.code))
+    return left_out(problem, hp, X, *rows)[0]
+
+
+def left_out(
+    problem: Problem, hp: Hyperparameters, X: Array, y: Array, s: Array, z: Array, o: Array, code: Array
+) -> Array:
+    """Leave-one-out outputs (k, n) of k fits to the same rows; arrays are (k, n), `code` (k,); NaN where one failed."""
+    out = lax.map(lambda fit: _left_out(problem, hp, X, *fit), (y, s, z, o))
+    failed = jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))
+    return jnp.where(failed[:, None], jnp.nan, out)
+
+
+def everybody(y: Any, dtype: Any) -> Folds:
+    """The one fold of a search by leave-one-out: trained on every row, and every row judged."""
+    ones = jnp.ones((1, y.shape[-1]), dtype)
+    return Folds(ones, ones)
+
+
+def objection(n: int) -> str | None:
+    """What keeps the formulas from serving n rows, in words; every loss and every kind of bias will do."""
+    if n < 3:
+        return f"{n} rows are too few to leave one out"
+    if n > LARGEST:
+        return f"{n} rows need the inverse of a matrix of that size (at most {LARGEST} rows): take folds=10"
+    return None
 
 
 @jax.jit

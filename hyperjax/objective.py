@@ -17,6 +17,7 @@ from jax import lax
 from .coordinates import Coordinates
 from .criteria.base import apply, hard
 from .folds import Folds
+from .loo import left_out
 from .problem import Problem
 from .solve import Solution, held_out, solve_batch
 from .types import Array, Module, static
@@ -47,6 +48,8 @@ class Task(Module):
     """1 for coordinates the prior looks at, 0 for the others (k,)."""
     solver: Any
     function: Any = static(default=None)
+    loo: bool = static(default=False)
+    """Whether outputs are left out of one fit to all rows (loo.py), instead of held out by folds."""
 
     @property
     def classes(self) -> int:
@@ -77,11 +80,18 @@ class Task(Module):
         scale = lax.stop_gradient(jax.vmap(lambda y: loss.scale(y, at))(y))
         init = lax.stop_gradient((start[0] * scale, start[1]))
         parts = solve_batch(self.problem, fitted, self.X, y, s, init, self.solver, tol)
-        own = parts["outputs"].reshape(self.classes, -1, self.X.shape[0])
-        codes = parts["code"].reshape(self.classes, -1)
-        outputs = jnp.stack([held_out(o, c, self.folds) for o, c in zip(own, codes, strict=True)])
+        outputs = self.judged(fitted, y, s, parts["z"], parts["outputs"], parts["code"])
         parts["start"] = lax.stop_gradient((parts["z"] / scale, parts["b"]))
-        return (outputs[0] if self.y.ndim == 1 else outputs), parts
+        return outputs, parts
+
+    def judged(self, fitted: Any, y: Array, s: Array, z: Array, o: Array, code: Array) -> Array:
+        """What the criterion sees of the solutions (k T, n)."""
+        if self.loo:
+            outputs = left_out(self.problem, fitted, self.X, y, s, z, o, code)
+        else:
+            own, codes = o.reshape(self.classes, -1, self.X.shape[0]), code.reshape(self.classes, -1)
+            outputs = jnp.stack([held_out(o, c, self.folds) for o, c in zip(own, codes, strict=True)])
+        return outputs[0] if self.y.ndim == 1 else outputs
 
 
 def _objective(task: Task, theta: Array, start: Any, tol: Array) -> tuple[Array, dict[str, Any]]:

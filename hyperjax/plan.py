@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import checks, coordinates
+from . import checks, coordinates, loo
 from . import folds as splits
 from .coordinates import Coordinates, dotted, flatten
 from .criteria.base import Criterion
@@ -48,6 +48,8 @@ class Plan(NamedTuple):
     hold: Any
     solver: Any
     quick: bool
+    loo: bool = False
+    """Whether rows are judged by leave-one-out; `folds` then is one fold of all rows."""
 
     def coords(self, stage: Any, hp: Hyperparameters) -> Coordinates:
         """The coordinates of a stage that starts at hp."""
@@ -73,7 +75,7 @@ class Plan(NamedTuple):
         apply_to = jnp.asarray(counts, theta.dtype)
         return Task(
             self.problem, tree, self.X, self.y, self.folds, self.weights, coords, theta, jnp.zeros((), theta.dtype),
-            apply_to, self.solver, function,
+            apply_to, self.solver, function, self.loo,
         )  # fmt: skip
 
     def prior(self, coords: Coordinates, value: float) -> float:
@@ -111,8 +113,9 @@ def prepare(
     seed: int,
     compilation: str,
     rough: bool = False,
+    single: bool = False,
 ) -> Plan:
-    """Everything checked; `rough` admits criteria without a gradient."""
+    """Everything checked; `rough` admits criteria without a gradient, `single` leave-one-out in the place of folds."""
     many = np.ndim(y) == 2
     first = y[0] if many else y
     usual = _usual(problem, X, first)
@@ -127,8 +130,8 @@ def prepare(
     if own:
         given = init.get("criterion", {}) if isinstance(init, dict) else getattr(init, "hp", {}).get("criterion", {})
         hp["criterion"] = _merge("init", own, given)
-    rows = split(folds, np.asarray(y), groups, seed)
-    if weights is not None:
+    rows = _rows(folds, y, X.dtype, groups, seed, single)
+    if weights is not None and not isinstance(folds, str):
         checks.inputs(problem, fitted, X, first, weights, rows)
     if not (prior is None or prior == "auto" or (np.ndim(prior) == 0 and _number(prior) and float(prior) >= 0)):
         raise ValueError(f'prior={prior!r}: choose "auto", None or a strength (1 is what "auto" takes)')
@@ -138,7 +141,7 @@ def prepare(
     usual = checks.inputs(problem, usual, X, first, None)[2]
     plan = Plan(
         problem, X, y, weights, rows, criterion, hp, usual, _stages(stages, problem, hp), prior, bounds, hold, solver,
-        quick,
+        quick, isinstance(folds, str),
     )  # fmt: skip
     for stage in plan.stages:  # a name that does not exist is refused before the first stage runs
         plan.coords(stage, hp)
@@ -211,6 +214,20 @@ def _two_arguments(function: Any) -> None:
             raise ValueError(f"criterion must be callable as criterion(o, y): {error}") from None
     except ValueError:
         return
+
+
+def _rows(folds: Any, y: Array, dtype: Any, groups: Any, seed: int, single: bool) -> Folds:
+    """The folds, or the one of leave-one-out."""
+    if not isinstance(folds, str):
+        return split(folds, np.asarray(y), groups, seed)
+    if folds != "loo" or not single:
+        raise ValueError(f'folds={folds!r}: give a number, Folds, an array (T, n), or (in hyperjax.tune) "loo"')
+    if groups is not None:
+        raise ValueError('folds="loo" would divide groups: give a number of folds with groups=')
+    objection = loo.objection(y.shape[-1])
+    if objection is not None:
+        raise ValueError(f'folds="loo": {objection}')
+    return loo.everybody(y, dtype)
 
 
 def split(folds: Any, y: np.ndarray, groups: Any, seed: int) -> Folds:

@@ -114,8 +114,10 @@ def tune(
 
     y holds -1 and +1 for margin losses; (k, n) rows of them tune k one-vs-rest problems that share their
     hyperparameters, with the mean of their criteria.  `folds` is a number, a Folds or an array (T, n) of training
-    weights; `groups` (n,) are never divided.  `criterion` is one of hyperjax.criteria or a callable of (o, y); by
-    default the smoothed error rate, or the squared error for regression.
+    weights; `groups` (n,) are never divided.  "loo" judges the leave-one-out outputs of one fit to all rows (exact for
+    the loss Squared, by the active set for others: see `loo_decision`); result.folds then is one fold of all rows.
+    `criterion` is one of hyperjax.criteria or a callable of (o, y); by default the smoothed error rate, or the squared
+    error for regression.
 
     `init` is a tree of start values, a part of one, or an earlier result.  `bounds` maps dotted names to pairs in
     natural units, {"loss.C": (1e-3, 1e3)}; by default logarithms stay within 12 of the problem's own start values.
@@ -135,8 +137,9 @@ def tune(
     """
     _check(optimizer, starts, inner_tol, max_steps, max_seconds, tol)
     plan = planning.prepare(
-        problem, X, y, folds, criterion, init, weights, groups, hold, bounds, stages, prior, solver, seed, compilation
-    )
+        problem, X, y, folds, criterion, init, weights, groups, hold, bounds, stages, prior, solver, seed, compilation,
+        single=True,
+    )  # fmt: skip
     file = None
     if checkpoint is not None:
         settings = (str(optimizer), tol, starts, seed, inner_tol, repr(plan.stages), repr(bounds), repr(hold), prior)
@@ -240,7 +243,7 @@ def _identity(plan: Plan, settings: Any) -> dict[str, str]:
     """What makes two searches the same."""
     criterion = plan.criterion if not callable(plan.criterion) or hasattr(plan.criterion, "value") else None
     return fingerprint(
-        data=(plan.X, plan.y, plan.weights, plan.folds),
+        data=(plan.X, plan.y, plan.weights, plan.folds, plan.loo),
         problem=(plan.problem, plan.hp, criterion, getattr(plan.criterion, "__qualname__", "")),
         settings=[*map(str, settings), str(plan.quick)],
         versions=[sys.modules[__name__.partition(".")[0]].__version__, jax.__version__, jax.devices()[0].device_kind],
