@@ -56,12 +56,34 @@ def along(table: dict[str, Any], part: str, label: str) -> None:
     fig.savefig(HERE / f"{part}.png", dpi=110)
 
 
+def confusions(table: dict[str, Any]) -> None:
+    """figure5.png: the confusion matrices of figures 5 to 7 side by side, rows the true class."""
+    import matplotlib.pyplot as plt
+
+    rows = common.rows_of(table, "images", seed=0)
+    if not rows:
+        return
+    fig, axes = plt.subplots(1, len(rows), figsize=(3.3 * len(rows), 3.5), layout="constrained", squeeze=False)
+    for axis, row in zip(axes[0], rows, strict=True):
+        found, places = np.asarray(row["confusion"]), range(len(row["labels"]))
+        axis.imshow(found, cmap="Blues", vmin=0, vmax=100)
+        for i in places:
+            for j in places:
+                axis.text(j, i, f"{found[i, j]:.1f}", ha="center", va="center", color="w" if found[i, j] > 50 else "k")
+        axis.set(title=f"{row['method']}, mean {np.mean(np.diag(found)):.1f}", xlabel="found")
+        axis.set_xticks(places, row["labels"])
+        axis.set_yticks(places, row["labels"])
+    axes[0, 0].set_ylabel("true class")
+    fig.savefig(HERE / "figure5.png", dpi=110)
+
+
 def main() -> None:
     matplotlib.use("Agg")
     table = common.read(HERE / "results.json")
     figure2(table)
     along(table, "figure3", "c")
     along(table, "figure4", "gamma")
+    confusions(table)
 
 
 if __name__ == "__main__":
