@@ -74,7 +74,7 @@ def confusions(table: dict[str, Any]) -> None:
         axis.set_xticks(places, row["labels"])
         axis.set_yticks(places, row["labels"])
     axes[0, 0].set_ylabel("true class")
-    fig.savefig(HERE / "figure5.png", dpi=110)
+    fig.savefig(HERE / "figure5.png", dpi=110, bbox_inches="tight")
 
 
 def main() -> None:
