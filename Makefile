@@ -1,7 +1,8 @@
 # make tune   the main job on a small data set, in a fresh environment
 # make test   the tests; HYPERJAX_DATA=folder adds those that need the data sets
 # make docs   the documentation, into build/docs, warnings as errors
-# make bench  speed against LIBSVM, LIBLINEAR, grid search and Optuna; bench-quick: a small part; both need HYPERJAX_DATA
+# make bench  speed against LIBSVM, LIBLINEAR, grid search, Optuna and jaxopt, under 40 minutes; bench-quick: a part of
+#             it, under 4; both need HYPERJAX_DATA
 
 PYTHON ?= python3
 PYTEST_FLAGS ?= -q
@@ -38,12 +39,13 @@ docs: $(VENV)/docs.stamp
 	@echo "build/docs/index.html"
 
 bench: $(VENV)/bench.stamp
-	$(BIN)/python experiments/speed/inner.py --data "$(HYPERJAX_DATA)"
-	$(BIN)/python -m experiments.speed.tune
+	$(BIN)/python -m experiments.speed.run
+	$(BIN)/python -m experiments.speed.plot
+	$(BIN)/python -m experiments.speed.report
 
 bench-quick: $(VENV)/bench.stamp
-	$(BIN)/python experiments/speed/inner.py --quick --data "$(HYPERJAX_DATA)" --output build/inner-quick.json
-	$(BIN)/python -m experiments.speed.tune --quick --output build/tune-quick.json
+	$(BIN)/python -m experiments.speed.run --quick --output build/bench/quick.json
+	$(BIN)/python -m experiments.speed.plot build/bench/quick.json
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache

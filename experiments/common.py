@@ -66,12 +66,12 @@ def to_unit_box(X: np.ndarray) -> np.ndarray:
     return np.where(high > low, 2.0 * (X - low) / width - 1.0, 0.0)
 
 
-def settings(**more: Any) -> dict[str, Any]:
-    """Versions, machine and commit, and whatever else made the numbers."""
+def settings(packages: Sequence[str] = (), **more: Any) -> dict[str, Any]:
+    """Versions (of further `packages` too), machine and commit, and whatever else made the numbers."""
     import jax
 
     versions = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *packages):
         try:
             versions[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
@@ -99,8 +99,8 @@ def write(path: Path, table: dict[str, Any]) -> None:
     """The table as a file, whole or not at all, one row a line."""
     parts = []
     for name, part in table.items():
-        rows = ",\n".join("   " + json.dumps(_plain(row), allow_nan=False) for row in part["rows"])
-        head = json.dumps(_plain(part["settings"]), allow_nan=False)
+        rows = ",\n".join("   " + json.dumps(plain(row), allow_nan=False) for row in part["rows"])
+        head = json.dumps(plain(part["settings"]), allow_nan=False)
         parts.append(f' {json.dumps(name)}: {{\n  "settings": {head},\n  "rows": [\n{rows}\n  ]\n }}')
     scratch = path.with_suffix(f".{os.getpid()}.tmp")
     scratch.write_text("{\n" + ",\n".join(parts) + "\n}\n", encoding="utf-8")
@@ -145,17 +145,17 @@ def _git(*words: str) -> str:
 
 
 def _identity(row: dict[str, Any], key: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(json.dumps(_plain(row.get(name))) for name in key)
+    return tuple(json.dumps(plain(row.get(name))) for name in key)
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """NumPy's and JAX's numbers and arrays as Python's; what is not finite as null."""
     if isinstance(value, dict):
-        return {str(name): _plain(inside) for name, inside in value.items()}
+        return {str(name): plain(inside) for name, inside in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_plain(inside) for inside in value]
+        return [plain(inside) for inside in value]
     if hasattr(value, "tolist"):
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, float):
         return value if np.isfinite(value) else None
     return value

@@ -91,7 +91,7 @@ def test_a_warm_start_costs_one_more_trace_and_no_other():
 
 
 def test_no_optional_or_heavy_module_comes_with_the_library():
-    """The seconds themselves are measured by experiments/speed/inner.py."""
+    """The seconds themselves are measured by experiments/speed."""
     code = """
 import sys
 import jax
