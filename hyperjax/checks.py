@@ -101,8 +101,12 @@ def array(name: str, value: Any, dtype: Any = None) -> Array:
         raise ValueError(f"{name} holds {what}: convert it to real numbers first")
     if dtype is None:
         dtype = kind if kind in (np.dtype("float32"), np.dtype("float64")) else np.dtype(float)
+    dtype = jax.dtypes.canonicalize_dtype(dtype)
+    if isinstance(value, np.ndarray):
+        with np.errstate(over="ignore"):  # what leaves the range becomes infinite, and is refused as such
+            value = value.astype(dtype, copy=False)  # on the host: JAX would compile a program for each shape
     with contextlib.nullcontext() if isinstance(value, Tracer) else jax.ensure_compile_time_eval():
-        return jnp.asarray(value, jax.dtypes.canonicalize_dtype(dtype))
+        return jnp.asarray(value, dtype)
 
 
 def concrete(*trees: Any) -> bool:
@@ -160,9 +164,13 @@ def _values(
 
 
 def _finite(arrays: dict[str, Array | None]) -> None:
-    """Refuse NaN and infinity in the arrays that are known, found by one reduction."""
+    """Refuse NaN and infinity in the arrays that are known."""
     known = {name: value for name, value in arrays.items() if value is not None and concrete(value)}
-    if not known or bool(_all_finite(list(known.values()))):
+    if all(map(_beside_host, known.values())):
+        fine = all(np.isfinite(np.asarray(value)).all() for value in known.values())
+    else:
+        fine = bool(_all_finite(list(known.values())))
+    if fine:
         return
     for name, value in known.items():
         host = np.asarray(value)
@@ -175,6 +183,11 @@ def _finite(arrays: dict[str, Array | None]) -> None:
                 f"{name} holds {len(bad)} NaN or infinite value(s), the first {host[at]} at {at}: "
                 f"{'remove or impute them first' if name in ('X', 'y', 'X_new') else 'give finite values'}"
             )
+
+
+def _beside_host(value: Array) -> bool:
+    """Whether NumPy sees the array without a copy: no program needs compiling to look at it then."""
+    return value.is_fully_addressable and len(value.devices()) == 1 and next(iter(value.devices())).platform == "cpu"
 
 
 @jax.jit

@@ -16,7 +16,7 @@ from .domains import Domain, Interval, NonNegative, Positive, Simplex
 from .problem import Problem
 from .types import Array, Hyperparameters, Module, static
 
-__all__ = ["Coordinates", "dotted", "flatten", "make"]
+__all__ = ["Coordinates", "dotted", "flatten", "make", "natural", "real"]
 
 REACH = 12.0
 """Log-like coordinates stay within this distance of where the problem's own start values put them."""
@@ -74,6 +74,23 @@ class Coordinates(Module):
         return jnp.concatenate(parts)
 
 
+@jax.jit
+def natural(coords: Coordinates, theta: Array) -> Hyperparameters:
+    """coords.build(theta) as one program, where its operations would be compiled one by one."""
+    return coords.build(theta)
+
+
+@jax.jit
+def real(coords: Coordinates, hp: Hyperparameters) -> Array:
+    """coords.read(hp) as one program."""
+    return coords.read(hp)
+
+
+@jax.jit
+def _all_real(domains: tuple[Domain, ...], values: tuple[Array, ...]) -> tuple[Array, ...]:
+    return tuple(domain.to_real(jnp.asarray(value)) for domain, value in zip(domains, values, strict=True))
+
+
 def make(
     problem: Problem,
     hp: Hyperparameters,
@@ -100,10 +117,11 @@ def make(
     kinds = tuple(_at(domains, path) for path in paths)
     ties = tuple(dotted(path) in tied and np.size(flat[path]) > 1 for path in paths)
     centre = dict(flatten(usual)) | {path: leaf for path, leaf in flat.items() if path[0] == "criterion"}
+    middles = _all_real(kinds, tuple(centre[path] for path in paths))
     low, high = [], []
-    for path, domain, tie in zip(paths, kinds, ties, strict=True):
+    for path, domain, middle, tie in zip(paths, kinds, middles, ties, strict=True):
         shape = () if tie else np.shape(flat[path])
-        left, right = _limits(dotted(path), domain, centre[path], bounds.get(path), np.shape(flat[path]))
+        left, right = _limits(dotted(path), domain, middle, bounds.get(path), np.shape(flat[path]))
         low.append(np.broadcast_to(np.mean(left) if tie else left, shape).ravel())
         high.append(np.broadcast_to(np.mean(right) if tie else right, shape).ravel())
     dtype = jnp.asarray(flat[paths[0]]).dtype
@@ -179,10 +197,10 @@ def _checked_bounds(bounds: Any, flat: dict) -> dict[tuple[str | int, ...], tupl
     return out
 
 
-def _limits(name: str, domain: Any, centre: Any, pair: Any, shape: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper bounds of a leaf in unconstrained coordinates."""
+def _limits(name: str, domain: Any, middle: Any, pair: Any, shape: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper bounds of a leaf in unconstrained coordinates; `middle` is where its own start value lies."""
     if isinstance(domain, (Positive, Interval, Simplex)):
-        middle = np.broadcast_to(np.asarray(domain.to_real(jnp.asarray(centre)), float), shape)
+        middle = np.broadcast_to(np.asarray(middle, float), shape)
         low, high = middle - REACH, middle + REACH
     else:
         low = np.full(shape, 0.0 if isinstance(domain, NonNegative) else -np.inf)

@@ -12,9 +12,10 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
-from .coordinates import Coordinates
+from .coordinates import Coordinates, real
 from .criteria.base import apply, hard
 from .folds import Folds
 from .loo import left_out
@@ -100,6 +101,7 @@ def _objective(task: Task, theta: Array, start: Any, tol: Array) -> tuple[Array,
     value = task.score(outputs, hp)
     away = task.apply_to * (theta - task.centre)
     facts: dict[str, Any] = {name: parts[name] for name in ("kkt", "gap", "code", "iterations", "distance", "start")}
+    facts["fit"] = lax.stop_gradient({name: part for name, part in parts.items() if name != "start"})
     facts["value"] = value
     facts["hard"] = task.score(lax.stop_gradient(outputs), lax.stop_gradient(hp), hard)
     assert value is not None  # only hard counterparts may be missing
@@ -115,7 +117,7 @@ def slope(task: Task, theta: Array, start: Any, tol: Array) -> tuple[Array, Arra
 def _many(task: Task, thetas: Array, tol: Array) -> tuple[Array, dict[str, Any]]:
     def one(theta: Array) -> tuple[Array, dict[str, Any]]:
         objective, facts = _objective(task, theta, task.start(), tol)
-        return objective, {name: value for name, value in facts.items() if name != "start"}
+        return objective, {name: value for name, value in facts.items() if name not in ("start", "fit")}
 
     return lax.map(one, thetas)
 
@@ -123,7 +125,15 @@ def _many(task: Task, thetas: Array, tol: Array) -> tuple[Array, dict[str, Any]]
 def _trained(task: Task, hp: Any, tol: Array) -> dict[str, Array]:
     s = jnp.ones_like(task.X[:, 0]) if task.weights is None else task.weights
     s = jnp.broadcast_to(s[None, :], (task.classes, task.X.shape[0]))
-    return solve_batch(task.problem, hp, task.X, task.y, s, None, task.solver, tol)
+    return _of_classes(solve_batch(task.problem, hp, task.X, task.y, s, None, task.solver, tol), task.y)
+
+
+@jax.jit
+def _of_classes(parts: dict[str, Array], y: Array) -> dict[str, Array]:
+    """The first of each class's solutions (k T, ..)."""
+    if y.ndim == 1:
+        return {name: part[0] for name, part in parts.items()}
+    return {name: part[:: part.shape[0] // y.shape[0]] for name, part in parts.items()}
 
 
 @functools.cache
@@ -143,12 +153,21 @@ def differentiate(
     return _compiled(slope, quick)(task, theta, start, tol)
 
 
-def train(task: Task, hp: Any, tol: Array, quick: bool = False) -> Solution:
-    """The model on all rows at hp, k of them where y has k rows."""
+def train(task: Task, hp: Any, tol: Array, quick: bool = False, start: Any = None) -> Solution:
+    """The model on all rows at hp, k of them where y has k rows.
+
+    With the `start` of a search it is `differentiate` that runs, every fold training on all rows: a search of few rows
+    has that program compiled, and another would take longer to compile than all its folds to solve.
+    """
     fitted = {name: part for name, part in hp.items() if name != "criterion"}
-    parts = _compiled(_trained, quick)(task, fitted, tol)
-    if task.y.ndim == 1:
-        parts = jax.tree.map(lambda v: v[0], parts)
+    if start is None:
+        parts = _compiled(_trained, quick)(task, fitted, tol)
+    else:
+        folds = task.folds.replace(train=jnp.asarray(np.ones(task.folds.train.shape, task.folds.train.dtype)))
+        coords = task.coords.replace(template=hp)
+        everybody = task.replace(folds=folds, coords=coords)
+        _, _, facts = _compiled(slope, quick)(everybody, real(coords, hp), start, tol)
+        parts = _of_classes(facts["fit"], task.y)
     return Solution(task.problem, fitted, task.X, **parts)
 
 

@@ -70,7 +70,7 @@ class Plan(NamedTuple):
     def task(self, coords: Coordinates, hp: Hyperparameters) -> Task:
         """The task of a stage, its prior off."""
         tree, function = (self.criterion, None) if isinstance(self.criterion, Criterion) else (None, self.criterion)
-        theta = coords.read(hp)
+        theta = coordinates.real(coords, hp)
         counts = [not name.startswith("criterion.") for name in coords.names]
         apply_to = jnp.asarray(counts, theta.dtype)
         return Task(

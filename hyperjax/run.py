@@ -10,6 +10,7 @@ import numpy as np
 
 from . import checks, objective
 from .checkpoint import Checkpoint
+from .coordinates import natural
 from .history import History
 from .results import Code
 
@@ -74,9 +75,15 @@ class Run:
 
     def begin(self, task: objective.Task, stage: str) -> None:
         """From now on points belong to this task."""
-        self.task, self.stage, self.best, self.last = task, stage, None, None
+        self.task, self.stage, self.best, self.last, self.differentiated = task, stage, None, None, False
         if self.start is None:
-            self.start = task.start()
+            # from the host, where nothing needs compiling
+            self.start = tuple(jnp.asarray(np.zeros(s.shape, s.dtype)) for s in jax.eval_shape(task.start))
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the search looks for kinks and the loss has any."""
+        return self.at_kinks == "min-norm" and kinks.bends(self.task.problem.loss)
 
     @property
     def evaluations(self) -> int:
@@ -90,6 +97,7 @@ class Run:
 
     def __call__(self, theta: np.ndarray) -> Point:
         """The objective and its gradient at theta."""
+        self.differentiated = True
         return self._point(theta, objective.differentiate)
 
     def value(self, theta: np.ndarray) -> Point:
@@ -168,7 +176,7 @@ class Run:
         record = {
             "step": self.step,
             "stage": self.stage,
-            "hp": jax.tree.map(np.asarray, self.task.coords.build(jnp.asarray(point.theta))),
+            "hp": jax.tree.map(np.asarray, natural(self.task.coords, jnp.asarray(point.theta))),
             "value": point.value,
             "hard": None if np.isnan(point.hard) else point.hard,
             "objective": point.objective,

@@ -13,6 +13,7 @@ import numpy as np
 from . import checks, objective, search
 from . import plan as planning
 from .checkpoint import Checkpoint, fingerprint
+from .coordinates import natural
 from .domains import NonNegative
 from .folds import Folds
 from .history import History
@@ -167,7 +168,7 @@ def _stages(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, st
                 raise
         if run.best is not None:
             best = run.best
-            hp = coords.build(jnp.asarray(best.theta))
+            hp = natural(coords, jnp.asarray(best.theta))
         if reason in ("callback", "max_seconds", "interrupted"):
             break
     return hp, best, reason
@@ -204,7 +205,9 @@ def _best_start(run: Run, theta: np.ndarray, low: np.ndarray, high: np.ndarray, 
 
 def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str, **details: Any) -> TuneResult:
     """The result of a search that ended at hp: the final model, and warnings where they are due."""
-    solution = objective.train(run.task, hp, checks.tolerance(None, plan.X.dtype), run.quick)
+    same = run.differentiated and jax.tree.structure(hp) == jax.tree.structure(run.task.coords.template)
+    start = run.start if run.quick and same else None
+    solution = objective.train(run.task, hp, checks.tolerance(None, plan.X.dtype), run.quick, start)
     codes = np.atleast_1d(np.asarray(solution.code))
     if np.isin(codes, [1, 2, 3]).any():
         warnings.warn(

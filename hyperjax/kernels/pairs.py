@@ -5,6 +5,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 
 from ..types import Array, ArrayLike
 
@@ -51,6 +53,10 @@ def floating(X: ArrayLike) -> Array:
 def default_gamma(X: ArrayLike) -> Array:
     """1 / (d var(X)), the variance over all entries; 1/d where the data do not vary."""
     X = floating(X)
+    if not isinstance(X, Tracer) and X.is_fully_addressable:
+        with np.errstate(all="ignore"):  # infinite data are refused later, in words
+            variance = np.var(np.asarray(X))
+        return jnp.asarray(1.0 / (max(X.shape[1], 1) * (variance if variance > 0 else 1.0)), X.dtype)
     variance = jnp.var(X)
     return 1.0 / (max(X.shape[1], 1) * jnp.where(variance > 0, variance, 1.0))
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import objective
-from ..coordinates import Coordinates
+from ..coordinates import Coordinates, natural
 from ..plan import Plan, prepare
 from ..problem import Problem
 from ..run import Point, Run, Stop
@@ -99,7 +99,7 @@ class Search:
 
     def hp(self, theta: Any) -> Hyperparameters:
         """The hyperparameters at theta."""
-        return self.coords.build(jnp.asarray(theta, self.run.task.X.dtype))
+        return natural(self.coords, jnp.asarray(theta, self.run.task.X.dtype))
 
     def gradient(self, theta: Any) -> Point:
         """The criterion, its gradient and the certificate at theta; counted, not yet recorded."""
