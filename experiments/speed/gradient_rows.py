@@ -31,29 +31,32 @@ def values(problem: hj.Problem, C: Any, gamma: float) -> Any:
     return {"loss": {"C": jnp.asarray(C, jnp.float32)}, "kernel": {"gamma": jnp.float32(gamma)}}
 
 
-def against_solve(options: Options, name: str, size: int, C: float) -> Iterator[dict[str, Any]]:
+def against_solve(options: Options, name: str, size: int, costs: tuple[float, ...]) -> Iterator[dict[str, Any]]:
     """What the gradient adds to a cold value, over that value."""
     problem = hj.Problem(hj.losses.Hinge(), hj.kernels.RBF())
     X, y = sample(name, 300 if options.small else size)
-    hp = values(problem, C, 1.0 / X.shape[1])
     value, both = programs(problem)
     A, signs, folds = permuted(X, y, WARM)
-    data = (*low(A, signs), folds)
+    data, hp = (*low(A, signs), folds), values(problem, costs[0], 1.0 / X.shape[1])
     ready(value, hp, *data)
     compiling, _ = clock(lambda: ready(both, hp, *data))
-    facts: dict[str, Any] = {"first": compiling, "memory": peak(), "shares": [], "ours": [], "cold": []}
-    for repeat in range(options.repeats):
-        A, signs, folds = permuted(X, y, SEED + repeat)
-        data = (*low(A, signs), folds)
-        alone, together = [], []
-        while not alone or (len(alone) < 5 and sum(alone) < 0.5):
-            alone.append(clock(partial(ready, value, hp, *data))[0])
-            together.append(clock(partial(ready, both, hp, *data))[0])
-        cold, extra = np.median(alone), np.median(together) - np.median(alone)
-        facts["cold"].append(cold)
-        facts["ours"].append(extra)
-        facts["shares"].append(extra / cold)
-        yield {"share": {**facts, "value": float(np.median(facts["ours"]) / np.median(facts["cold"]))}}
+    known = {"first": compiling, "memory": peak()}
+    facts: dict[str, dict[str, Any]] = {}
+    for C in costs:
+        hp = values(problem, C, 1.0 / X.shape[1])
+        row = facts.setdefault(f"C{C:g}", {**known, "shares": [], "ours": [], "cold": []})
+        for repeat in range(options.repeats):
+            A, signs, folds = permuted(X, y, SEED + repeat)
+            data = (*low(A, signs), folds)
+            alone, together = [], []
+            while not alone or (len(alone) < 5 and sum(alone) < 0.5):
+                alone.append(clock(partial(ready, value, hp, *data))[0])
+                together.append(clock(partial(ready, both, hp, *data))[0])
+            row["cold"].append(np.median(alone))
+            row["ours"].append(np.median(together) - np.median(alone))
+            row["shares"].append(row["ours"][-1] / row["cold"][-1])
+            row["value"] = float(np.median(row["ours"]) / np.median(row["cold"]))
+            yield facts
 
 
 def hyperparameters(options: Options, size: int) -> Iterator[dict[str, Any]]:

@@ -72,38 +72,45 @@ def compare(row: dict[str, Any], mine: Any, theirs: list[Any], C: float, gamma: 
     row["codes"] = sorted(set(row.get("codes", [])) | set(np.asarray(mine.code).tolist()))
 
 
-def point(options: Options, name: str, size: int, C: float) -> Iterator[dict[str, Any]]:
-    """Cold, and from that solution after a 10 % step in C and gamma."""
+def point(options: Options, name: str, size: int, costs: tuple[float, ...]) -> Iterator[dict[str, Any]]:
+    """Cold, and from that solution after a 10 % step in C and gamma, for every C."""
     X, y = sample(name, 300 if options.small else size)
     gamma = 1.0 / X.shape[1]
     A, signs, folds = permuted(X, y, WARM)
     data = (*low(A, signs), folds)
-    compiling, first = clock(lambda: ours(values(C, gamma), *data))
-    compiling_step, _ = clock(lambda: ours(values(STEP * C, STEP * gamma), *data, init=first))
-    common = {"memory": peak()}
-    races = {"cold": Race(options), "step": Race(options)}
-    facts: dict[str, dict[str, Any]] = {"cold": {"first": compiling}, "step": {"first": compiling_step}}
+    compiling, first = clock(lambda: ours(values(costs[0], gamma), *data))
+    compiling_step, _ = clock(lambda: ours(values(STEP * costs[0], STEP * gamma), *data, init=first))
+    known = {"memory": peak()}
+    races: dict[str, Race] = {}
+    facts: dict[str, dict[str, Any]] = {}
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         pool.map(peers.fit, peers.tasks(A[:200], signs[:200], hj.folds.stratified(signs[:200], 5, seed=0), 1.0, gamma))
-        for repeat in range(options.repeats):
-            A, signs, folds = permuted(X, y, SEED + repeat)
-            data, previous = (*low(A, signs), folds), None
-            for key, cost, width in (("cold", C, gamma), ("step", STEP * C, STEP * gamma)):
-                jobs = peers.tasks(A, signs, folds, cost, width)
-                calls = {
-                    "ours": partial(ours, values(cost, width), *data, init=previous),
-                    "LIBSVM": partial(peers.fits, jobs),
-                }
-                if key == "cold":
-                    calls["two processes"] = partial(pool.map, peers.fit, jobs, chunksize=1)
-                    calls["thundersvm"] = partial(peers.thunder, *data, cost, width)
-                found = races[key].round(repeat, calls)
-                if "LIBSVM" in found and (size <= 2000 or repeat < JUDGED):
-                    compare(facts[key], found["ours"], found["LIBSVM"], cost, width, A, signs, folds)
-                previous = found["ours"]
-                if found.get("thundersvm", 0) is None:
-                    races[key].seconds.pop("thundersvm")
-            yield {key: race.row("LIBSVM", **common, **facts[key], **_others(race)) for key, race in races.items()}
+        for C in costs:
+            for repeat in range(options.repeats):
+                rows, previous = permuted(X, y, SEED + repeat), None
+                for what, cost, width in (("cold", C, gamma), ("step", STEP * C, STEP * gamma)):
+                    key = f"{what}-C{C:g}"
+                    race = races.setdefault(key, Race(options))
+                    row = facts.setdefault(key, {"first": compiling if what == "cold" else compiling_step, **known})
+                    previous = _round(race, row, repeat, cost, width, rows, previous, pool)
+                yield {key: race.row("LIBSVM", **facts[key], **_others(race)) for key, race in races.items()}
+
+
+def _round(
+    race: Race, row: dict[str, Any], repeat: int, C: float, gamma: float, rows: Any, init: Any, pool: Any
+) -> Any:
+    """Everybody once; our solution, from where the next step goes on."""
+    X, y, folds = rows
+    data, jobs = (*low(X, y), folds), peers.tasks(X, y, folds, C, gamma)
+    calls = {"ours": partial(ours, values(C, gamma), *data, init=init), "LIBSVM": partial(peers.fits, jobs)}
+    if init is None:
+        calls["two processes"] = partial(pool.map, peers.fit, jobs, chunksize=1)
+        if peers.thunder() is not None:
+            calls["thundersvm"] = partial(peers.thunders, *data, C, gamma)
+    found = race.round(repeat, calls)
+    if "LIBSVM" in found and (len(y) <= 2000 or repeat < JUDGED):
+        compare(row, found["ours"], found["LIBSVM"], C, gamma, X, y, folds)
+    return found["ours"]
 
 
 def _others(race: Race) -> dict[str, Any]:

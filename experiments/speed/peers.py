@@ -46,13 +46,18 @@ def tasks(X: Any, y: Any, folds: Any, cost: float, width: float) -> list[Any]:
     return [(X[rows], y[rows], cost, width) for rows in splits(folds)]
 
 
-def thunder(X: Any, y: Any, folds: Any, cost: float, width: float) -> list[Any] | None:
-    """Five calls of thundersvm-cpu, None where it is not installed."""
+def thunder() -> Any:
+    """The SVC of thundersvm-cpu, None where it is not installed."""
     try:
         from thundersvm import SVC
     except (ImportError, OSError):
         return None
-    return [SVC(C=cost, gamma=width).fit(*task[:2]) for task in tasks(X, y, folds, cost, width)]
+    return SVC
+
+
+def thunders(X: Any, y: Any, folds: Any, cost: float, width: float) -> list[Any]:
+    """Calls of ThunderSVM one after the other."""
+    return [thunder()(C=cost, gamma=width).fit(*task[:2]) for task in tasks(X, y, folds, cost, width)]
 
 
 def liblinear(data: list[Any], arguments: str) -> list[Any]:

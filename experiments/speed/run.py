@@ -1,13 +1,15 @@
 """The speed table: hyperjax against what anyone would use instead.
 
-    python -m experiments.speed.run [--quick | --small] [--only PATTERN ..] [--minutes M] [--output FILE] [--show]
+    python -m experiments.speed.run [--quick | --small] [--only PATTERN ..] [--minutes M] [--resume] [--output FILE]
+                                     [--show]
 
 Every cell of `cells.py` (one or a few rows) runs in a process of its own, the most important of each kind first, and
 its rows are merged into the table as soon as it ends: a cell that fails or runs out of time is recorded as such and
 the rest goes on.  When the minutes are used up the remaining rows stay as they were, or "not run".
 
 --quick runs the cheap cells as they are, --small every cell asked for on a handful of rows (does it run?), --only those
-whose name matches a pattern such as 'kernel-*', --show measures nothing and prints the table there is.
+whose name matches a pattern such as 'kernel-*', --resume those not yet measured at this commit, --show measures nothing
+and prints the table there is.
 """
 
 import argparse
@@ -41,6 +43,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--only", nargs="+", default=["*"], metavar="PATTERN", help="cells whose name matches")
     out.add_argument("--minutes", type=float, default=None, help="for everything (default 39; 3.8 with --quick)")
     out.add_argument("--output", type=Path, default=HERE / "results.json", help="table to merge into")
+    out.add_argument("--resume", action="store_true", help="leave out what was measured at this commit")
     out.add_argument("--show", action="store_true", help="print the table of --output and measure nothing")
     return out
 
@@ -68,16 +71,21 @@ def measure(cell: Cell, small: bool, limit: float) -> list[dict[str, Any]]:
             )  # fmt: skip
             status = ended(process, limit)
         facts = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-        if status == "measured":
-            return [table.finished(cell, row, facts[row.key]) for row in cell.rows if row.key in facts]
         if status == "failed":
-            lines = [each for each in log.read_text(errors="replace").splitlines() if each.strip() and each[0] != "-"]
-            said = [each for each in lines if each.partition(":")[0].endswith(("Error", "Exception", "Exit"))]
-            return table.missing(cell, f"error: {(said or lines or ['no message'])[-1][:300]}")
-    rows = [table.finished(cell, row, facts[row.key]) for row in cell.rows if facts.get(row.key, {}).get("ours")]
-    for row in rows:
-        row["cut"] = status
-    return rows or table.missing(cell, status)
+            status = f"error: {complaint(log.read_text(errors='replace'))}"
+    rows = table.missing(cell, status)
+    for at, row in enumerate(cell.rows):
+        if facts.get(row.key, {}).get("ours"):
+            rows[at] = table.finished(cell, row, facts[row.key]) | ({} if status == "measured" else {"cut": status})
+    return rows
+
+
+def complaint(log: str) -> str:
+    """The line of a traceback that says what happened."""
+    lines = [line for line in log.splitlines() if line.strip() and not line.startswith("---")]
+    ends = ("Error", "Exception", "Iteration")
+    said = [line for line in lines if line.partition(":")[0].endswith(ends)]
+    return (said or lines or ["no message"])[-1][:300]
 
 
 def ended(process: subprocess.Popen[bytes], limit: float) -> str:
@@ -114,10 +122,17 @@ def main(argv: Sequence[str] | None = None) -> None:
     say("\n" + table.text(table.ordered(common.rows_of(common.read(options.output), PART))))
 
 
+def complete(row: dict[str, Any], made: dict[str, Any]) -> bool:
+    return row["status"] == "measured" and "cut" not in row and row["commit"] == made["commit"]
+
+
 def run(cell: Cell, options: argparse.Namespace, left: float, made: dict[str, Any]) -> None:
     """Measure a cell if there is time for it, and merge its rows; one that is not run keeps what it had."""
     before = common.rows_of(common.read(options.output), PART, cell=cell.name)
     expected = 60.0 if options.small else cell.seconds
+    if options.resume and before and all(complete(row, made) for row in before):
+        say("      measured at this commit already")
+        return
     if left < 0.7 * expected:
         say(f"      about {expected:.0f} s, and {max(left, 0.0):.0f} s are left: not run")
         rows = [] if before else table.missing(cell, "not run")
@@ -125,7 +140,7 @@ def run(cell: Cell, options: argparse.Namespace, left: float, made: dict[str, An
         begun = time.perf_counter()
         rows = measure(cell, options.small, min(max(left, 1.0), 4.0 * expected + 60.0))
         for row in rows:
-            row |= {"cell_seconds": time.perf_counter() - begun, "commit": made["commit"]}
+            row |= {"cell_seconds": round(time.perf_counter() - begun, 1), "commit": made["commit"]}
             value = "-" if row["value"] is None else f"{row['value']:.3g}"
             say(f"      {row['work']} | {row['peer'] or '-'}: {value} [{table.line(row)[8]}]")
     common.merge(options.output, PART, rows, made, KEY)

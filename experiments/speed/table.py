@@ -71,11 +71,10 @@ def line(row: dict[str, Any]) -> list[str]:
     """The columns of a row."""
     ours, theirs = row.get("ours"), row.get("theirs")
     spread = f"{min(ours):.3g}..{max(ours):.3g}" if ours else ""
-    measured = row["status"] == "measured"
     reason = ", ".join(item for item in row.get("short", []) if item != "value")
-    mark = (
-        MARKS[row["green"]] + (f" ({reason})" if reason else "") if measured else row["status"].partition("\n")[0][:60]
-    )
+    mark = row["status"].partition("\n")[0][:60]
+    if row["status"] == "measured":
+        mark = MARKS[row["green"]] + (f" ({reason})" if reason else "") + (", cut short" if "cut" in row else "")
     return [
         row["work"],
         row["peer"] or "-",

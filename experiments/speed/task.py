@@ -26,7 +26,7 @@ class Options:
     small: bool = False
     """Few rows and two repeats: does it run?"""
     repeats: int = 5
-    patience: float = 30.0
+    patience: float = 10.0
     """Seconds after which a peer that has run three times is not repeated (two times after twice as many, once after
     four times)."""
 
@@ -76,7 +76,7 @@ def sample(name: str, rows: int) -> tuple[np.ndarray, np.ndarray]:
     return standardised(X), y
 
 
-def permuted(X: Any, y: np.ndarray, seed: int) -> tuple[Any, np.ndarray, hj.Folds]:
+def permuted(X: Any, y: np.ndarray, seed: int) -> tuple[Any, np.ndarray, Any]:
     """The rows in another order, and five folds of them."""
     order = np.random.default_rng(seed).permutation(len(y))
     X, y = X[order], y[order]
@@ -84,7 +84,7 @@ def permuted(X: Any, y: np.ndarray, seed: int) -> tuple[Any, np.ndarray, hj.Fold
     return X, y, hj.folds.stratified(y, 5, seed=seed) if signs else hj.folds.kfold(len(y), 5, seed=seed)
 
 
-def splits(folds: hj.Folds) -> list[np.ndarray]:
+def splits(folds: Any) -> list[np.ndarray]:
     """The training rows of every fold."""
     return [np.flatnonzero(weights > 0) for weights in np.asarray(folds.train)]
 
