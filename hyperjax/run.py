@@ -81,11 +81,6 @@ class Run:
             self.start = tuple(jnp.asarray(np.zeros(s.shape, s.dtype)) for s in jax.eval_shape(task.start))
 
     @property
-    def kinked(self) -> bool:
-        """Whether the search looks for kinks and the loss has any."""
-        return self.at_kinks == "min-norm" and kinks.bends(self.task.problem.loss)
-
-    @property
     def evaluations(self) -> int:
         """Points evaluated so far."""
         return len(self.log)
