@@ -42,7 +42,7 @@ class Rules(NamedTuple):
     rescale: bool = True
     """Whether the first change of the gradient sets the scale of the metric."""
     promise: bool = True
-    """Whether a small change ends the search only if the next step promises no more."""
+    """Whether a small change ends the search only if the next step promises no more, and a line search as well."""
 
 
 OURS = Rules()
@@ -125,7 +125,8 @@ def quasi_newton(
         if g @ d >= 0:
             metric.restart(g)
             d = metric.direction(g, point.theta)
-        new = _line_search(run, point, d, g, low, high, rules)
+        small = tol * abs(point.objective) if rules.promise else 0.0
+        new = _line_search(run, point, d, g, low, high, rules, small)
         if new is None:
             if metric.fresh:
                 return "no_progress"
@@ -166,9 +167,12 @@ def _promised(metric: Any, point: Point, low: np.ndarray, high: np.ndarray) -> f
 
 
 def _line_search(
-    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, rules: Rules
+    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, rules: Rules, small: float
 ) -> Point | None:
-    """The first point along d, cut to the bounds, that is solved and low enough; None if there is none."""
+    """The first point along d, cut to the bounds, that is solved and low enough; None if there is none.
+
+    Once the gradient promises less than `small` of what is left of the step, nothing that could be found matters.
+    """
     noise = 4.0 * float(np.finfo(point.theta.dtype).eps) * abs(point.objective)
     length = min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
     for _ in range(rules.trials):
@@ -187,6 +191,8 @@ def _line_search(
             length *= float(np.clip(-slope / bend, 0.1, 0.5)) if bend > 0 else 0.5
         else:
             length *= 0.25
+        if -length * float(g @ d) < small:
+            return None
     return None
 
 

@@ -1,0 +1,74 @@
+"""The quasi-Newton search on functions of one line: what it evaluates, what it accepts, and when it gives up."""
+
+import numpy as np
+import pytest
+
+from hyperjax.run import Point
+from hyperjax.search import Rules, quasi_newton
+
+pytestmark = pytest.mark.no_extras
+
+
+class Recorder:
+    """Stands in for a Run: a function theta -> (value, gradient, solved), every call and accepted point kept."""
+
+    kinked = False
+
+    def __init__(self, function):
+        self.function, self.points, self.accepted = function, [], []
+
+    def __call__(self, theta):
+        theta = np.array(theta, float)
+        value, gradient, solved = self.function(theta)
+        nothing, value = np.zeros(1), value if solved else np.nan
+        point = Point(theta, value, value, value, np.asarray(gradient, float), *(nothing,) * 4)
+        self.points.append(point)
+        return point
+
+    def note(self, point):
+        self.accepted.append(point)
+
+    def search(self, start, tol=1e-3, max_steps=50, **rules):
+        far = np.full(len(start), np.inf)
+        point = self(start)
+        return quasi_newton(self, point, -far, far, tol, max_steps, rules=Rules(**rules))
+
+
+def on_an_edge(theta):
+    """The gradient of one side promises a way down from the edge at 0, where there is none."""
+    return 1.0 + 2e-3 * float(abs(theta[0])), [2e-3 if theta[0] >= 0 else -2e-3], True
+
+
+def test_a_line_search_ends_where_the_gradient_promises_next_to_nothing():
+    run = Recorder(on_an_edge)
+    assert run.search([0.0]) == "no_progress"
+    # a step of 1 promises twice the tolerance, the next one at most half of that
+    assert len(run.points) - 1 <= 2
+    patient = Recorder(on_an_edge)
+    patient.search([0.0], tol=1e-12)
+    assert len(patient.points) - 1 == Rules().trials
+    published = Recorder(on_an_edge)
+    published.search([0.0], promise=False)
+    assert len(published.points) - 1 == Rules().trials
+
+
+def test_a_first_step_too_long_is_cut_as_often_as_it_takes():
+    run = Recorder(lambda t: (1.0 + 5e3 * float(t[0] ** 2), [1e4 * t[0]], True))
+    assert run.search([0.01]) in ("tolerance", "gradient")
+    assert abs(run.accepted[-1].objective - 1.0) < 1e-3
+
+
+def test_an_accepted_point_is_one_evaluation_and_never_an_unsolved_one():
+    def bowl(theta):
+        """Rosenbrock's valley, unsolved beyond a line."""
+        a, b = theta
+        value = 1.0 + (1 - a) ** 2 + 5 * (b - a * a) ** 2
+        return value, [-2 * (1 - a) - 20 * a * (b - a * a), 10 * (b - a * a)], a < 1.5 and b > -1.5
+
+    run = Recorder(bowl)
+    assert run.search([-1.0, 1.0], tol=1e-8) in ("tolerance", "gradient")
+    assert all(any(point is seen for seen in run.points) for point in run.accepted)
+    for point in run.accepted:
+        value, gradient, solved = bowl(point.theta)
+        assert solved and point.objective == value and np.array_equal(point.gradient, gradient)
+    np.testing.assert_allclose(run.accepted[-1].theta, [1.0, 1.0], atol=1e-3)
