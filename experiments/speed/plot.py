@@ -20,7 +20,7 @@ COLOURS = {True: "#2a9d4b", False: "#c8321f", None: "#888888"}
 
 def save(figure: Any, folder: Path, name: str) -> None:
     figure.tight_layout()
-    figure.savefig(folder / name, dpi=110)
+    figure.savefig(folder / name, dpi=110, bbox_inches="tight")
     plt.close(figure)
 
 
@@ -29,19 +29,21 @@ def ratios(rows: list[dict[str, Any]], folder: Path) -> None:
     rows = [row for row in rows if row["unit"] == "x" and row["value"]][::-1]
     if not rows:
         return
-    figure, axis = plt.subplots(figsize=(9.5, 1.2 + 0.21 * len(rows)))
+    figure, axis = plt.subplots(figsize=(12.0, 1.2 + 0.2 * len(rows)))
     for at, row in enumerate(rows):
         low, high = (np.median(row["theirs"]) / end for end in (max(row["ours"]), min(row["ours"])))
         axis.plot([low, high], [at, at], color=COLOURS[row["green"]], lw=2.5, alpha=0.4, solid_capstyle="butt")
         axis.plot(row["value"], at, "o", color=COLOURS[row["green"]], ms=5)
-        if row["reach"] is not None:
-            axis.plot(row["reach"], at, "|", color="black", ms=11, mew=1.6)
+        target = row["earlier"] if row["reach"] is None else row["reach"]
+        if target is not None:
+            axis.plot(target, at, "|", color="black", ms=11, mew=1.6)
     axis.set_yticks(range(len(rows)), [f"{row['work']} | {row['peer']}" for row in rows], fontsize=7)
     axis.set_ylim(-0.8, len(rows) - 0.2)
     axis.set_xscale("log")
     axis.axvline(1.0, color="black", lw=0.8)
-    axis.grid(axis="x", alpha=0.3)
-    axis.set_xlabel("seconds of the peer / seconds of hyperjax (dash: what must be reached)")
+    axis.xaxis.set_major_formatter("{x:g}")
+    axis.grid(axis="x", which="both", alpha=0.3)
+    axis.set_xlabel("seconds of the peer / of hyperjax (dash: target)")
     save(figure, folder, "ratios.png")
 
 
