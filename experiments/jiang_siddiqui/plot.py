@@ -18,7 +18,7 @@ def main() -> None:
     table = common.read(HERE / "results.json")
     names = [
         n
-        for n in ("cancer", "pima", "svmguide1", "connect4", "magic04")
+        for n in ("cancer", "pima", "svmguide1", "connect4", "connect4_onehot", "magic04")
         if common.rows_of(table, "figure1", data=n, bias="none")
     ]
     figure, axes = plt.subplots(2, len(names), figsize=(3.1 * len(names), 5.2), sharex=True, squeeze=False)

@@ -13,6 +13,7 @@ PAPER = {
     "pima": {"bilevel-SGD": (65.58, 0.38), "SGD+DCD": (76.53, 0.21)},
     "svmguide1": {"bilevel-SGD": (72.81, 1.06), "SGD+DCD": (84.88, 0.29)},
     "connect4": {"bilevel-SGD": (72.77, 0.0001), "SGD+DCD": (83.68, 0.06)},
+    "connect4_onehot": {"bilevel-SGD": (72.77, 0.0001), "SGD+DCD": (83.68, 0.06)},
     "magic04": {"bilevel-SGD": (66.97, 0.26), "SGD+DCD": (78.55, 0.54)},
 }
 """Accuracy and C of the paper's table 1."""

@@ -22,6 +22,7 @@ OUTPUT = Path(__file__).with_name("results.json")
 PARTS = ("steps", "tune", "variants")
 STEPS, CHUNK = 150, 25
 CLASSES = {"cancer": "breast_cancer", "pima": "pima", "svmguide1": "svmguide1", "connect4": "connect4"}
+CLASSES["connect4_onehot"] = "connect4"
 DATA = (*CLASSES, "magic04")
 BIASES = {"none": False, "column": "regularised"}
 METHODS = {
@@ -46,11 +47,16 @@ class Task:
 
 
 def task(name: str, rows: int | None = None) -> Task:
-    """A data set with every feature scaled to [-1, 1] on all rows; connect4 is win against loss, draws left out."""
+    """A data set with every feature scaled to [-1, 1] on all rows; connect4 is win against loss, draws left out.
+
+    A square of connect4 is one column (a piece of mine 1, of the other's -1, empty 0), or three indicators.
+    """
     found = common.arrays(CLASSES.get(name, name))
     X, y = np.asarray(found["X"], np.float64), np.asarray(found["y"])
-    if name == "connect4":
+    if CLASSES.get(name) == "connect4":
         X, y = X[y != 0], common.signs(y[y != 0], 2)
+    if name == "connect4_onehot":
+        X = np.concatenate([X == piece for piece in (0, 1, -1)], axis=1).astype(np.float64)
     keep = np.random.default_rng(0).permutation(len(y))[:rows]
     return Task(name, common.to_unit_box(X)[keep], y[keep].astype(np.float64))
 
