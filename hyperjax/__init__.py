@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import criteria, datasets, domains, folds, kernels, losses, methods, solvers
+    from . import criteria, datasets, domains, folds, kernels, losses, methods, solvers, sparse
     from .adjoint import HypergradientInfo, hypergradient_info
     from .conformance import check_criterion, check_kernel, check_loss, check_solver
     from .folds import Folds
@@ -53,11 +53,12 @@ __all__ = [
     "nested_score",
     "solve",
     "solvers",
+    "sparse",
     "static",
     "tune",
 ]
 
-_ROOMS = ("criteria", "datasets", "domains", "folds", "kernels", "losses", "methods", "solvers")
+_ROOMS = ("criteria", "datasets", "domains", "folds", "kernels", "losses", "methods", "solvers", "sparse")
 _HOMES = {
     "adjoint": ("HypergradientInfo", "hypergradient_info"),
     "conformance": ("check_criterion", "check_kernel", "check_loss", "check_solver"),

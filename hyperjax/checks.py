@@ -17,10 +17,12 @@ from .folds import Folds
 from .folds import check as check_folds
 from .kernels.base import Kernel
 from .kernels.function import Function
+from .kernels.linear import Linear
 from .losses.base import Loss
 from .problem import Problem
 from .results import Code
 from .solvers.loop import Solver
+from .sparse import Matrix, is_sparse, matrix
 from .types import Array, Hyperparameters
 
 __all__ = ["inputs", "n_rows", "new_rows", "parts", "remedy", "same_folds", "sound", "start", "tolerance"]
@@ -37,7 +39,7 @@ def inputs(
 ) -> tuple[Array, Array, Hyperparameters, Array | None]:
     """X, y, hyperparameters and weights as arrays of one float type, checked where they are concrete."""
     parts(problem, solver)
-    X = array("X", X)
+    X = rows(problem, X)
     if X.ndim != 2:
         raise ValueError(f"X has shape {X.shape}: give it two dimensions, rows and columns")
     n, d = X.shape
@@ -59,6 +61,20 @@ def inputs(
     with jax.ensure_compile_time_eval():
         _values(problem, hp, X, y, weights, folds)
     return X, y, hp, weights
+
+
+def rows(problem: Problem, X: Any) -> Any:
+    """X as an array, or as a `sparse.Matrix` where it is sparse and the kernel can do with products alone."""
+    if not is_sparse(X):
+        return array("X", X)
+    kernel = problem.kernel
+    if type(kernel) is not Linear or kernel.columns is not None:
+        of = f"{_named(kernel)} over chosen columns" if type(kernel) is Linear else _named(kernel)
+        raise ValueError(
+            f"X is sparse and the kernel is {of}: sparse rows go with hyperjax.kernels.Linear() alone; "
+            "pass X.toarray() for another kernel"
+        )
+    return matrix(X)
 
 
 def parts(problem: Any, solver: Any) -> None:
@@ -150,7 +166,7 @@ def _values(
 ) -> None:
     """Everything that needs the numbers themselves, where they are known."""
     leaves = {"hp" + jax.tree_util.keystr(path): leaf for path, leaf in jax.tree_util.tree_leaves_with_path(hp)}
-    _finite({"X": X, "y": y, "weights": weights, **leaves})
+    _finite({"X": X.by_row.value if isinstance(X, Matrix) else X, "y": y, "weights": weights, **leaves})
     if weights is not None and concrete(weights):
         _weights(np.asarray(weights), folds)
     if problem.loss.labels and concrete(y):
@@ -158,7 +174,8 @@ def _values(
     jax.tree_util.tree_map_with_path(_inside, hp, problem.domains(hp))
     for part, plugin, name, data in (("kernel", problem.kernel, "X", X), ("loss", problem.loss, "y", y)):
         if concrete(hp[part], plugin, data):
-            message = plugin.problem_with(np.asarray(data), jax.tree.map(np.asarray, hp[part]))
+            host: Any = data if isinstance(data, Matrix) else np.asarray(data)
+            message = plugin.problem_with(host, jax.tree.map(np.asarray, hp[part]))
             if message is not None:
                 raise ValueError(f"{name}, hp['{part}']: {message}")
 
@@ -226,15 +243,19 @@ def _inside(path: Any, value: Array, domain: Any) -> None:
         raise ValueError(f"hp{jax.tree_util.keystr(path)} is {host}: it {wrong}")
 
 
-def new_rows(problem: Problem, X_new: Any, X: Array) -> Array:
+def new_rows(problem: Problem, X_new: Any, X: Array) -> Any:
     """Rows to predict, with the training rows' float type and columns."""
-    X_new = array("X_new", X_new, X.dtype)
+    if is_sparse(X_new):
+        rows(problem, X_new)
+        X_new = matrix(X_new, X.dtype, "X_new")
+    else:
+        X_new = array("X_new", X_new, X.dtype)
     if X_new.ndim != 2 or X_new.shape[1] != X.shape[1]:
         raise ValueError(
             f"X_new has shape {X_new.shape}: it must be two-dimensional with {X.shape[1]} columns, as in training"
         )
     with jax.ensure_compile_time_eval():
-        _finite({"X_new": X_new})
+        _finite({"X_new": X_new.by_row.value if isinstance(X_new, Matrix) else X_new})
     return X_new
 
 

@@ -123,7 +123,7 @@ def _many(task: Task, thetas: Array, tol: Array) -> tuple[Array, dict[str, Any]]
 
 
 def _trained(task: Task, hp: Any, tol: Array) -> dict[str, Array]:
-    s = jnp.ones_like(task.X[:, 0]) if task.weights is None else task.weights
+    s = jnp.ones_like(jnp.atleast_2d(task.y)[0]) if task.weights is None else task.weights
     s = jnp.broadcast_to(s[None, :], (task.classes, task.X.shape[0]))
     return _of_classes(solve_batch(task.problem, hp, task.X, task.y, s, None, task.solver, tol), task.y)
 

@@ -17,6 +17,7 @@ from .domains import Positive
 from .folds import Folds
 from .objective import Task
 from .problem import Problem
+from .sparse import is_sparse
 from .types import Array, Hyperparameters
 
 __all__ = ["Plan", "prepare", "split"]
@@ -118,6 +119,8 @@ def prepare(
     """Everything checked; `rough` admits criteria without a gradient, `single` leave-one-out in the place of folds."""
     many = np.ndim(y) == 2
     first = y[0] if many else y
+    checks.parts(problem, None)
+    X = checks.rows(problem, X) if is_sparse(X) else X
     usual = _usual(problem, X, first)
     hp = _merged(usual, init)
     fitted = {name: part for name, part in hp.items() if name != "criterion"}
@@ -151,7 +154,7 @@ def prepare(
 def _usual(problem: Any, X: Any, y: Any) -> Hyperparameters:
     """The problem's own start values; bad data fall through to the checks with words for them."""
     checks.parts(problem, None)
-    X, y = checks.array("X", X), checks.array("y", y)
+    X, y = checks.rows(problem, X), checks.array("y", y)
     if X.ndim != 2 or y.ndim != 1 or 0 in X.shape or len(y) != len(X):
         checks.inputs(problem, {"loss": {}, "kernel": {}}, X, y, None)
     return problem.init(X, y.astype(X.dtype))

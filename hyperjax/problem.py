@@ -25,6 +25,7 @@ from .kernels.base import as_kernel
 from .kernels.rbf import RBF
 from .losses.base import Loss
 from .losses.hinge import Hinge
+from .sparse import is_sparse, matrix
 from .types import Array, Hyperparameters, Module, static
 
 __all__ = ["Inner", "Problem"]
@@ -46,7 +47,7 @@ class Problem(Module):
 
     def init(self, X: Any, y: Any) -> Hyperparameters:
         """Start values: a tree of plain arrays {"loss": {..}, "kernel": {..}} in the float type of X."""
-        X, y = jnp.asarray(X), jnp.asarray(y)
+        X, y = matrix(X) if is_sparse(X) else jnp.asarray(X), jnp.asarray(y)
         dtype = X.dtype if jnp.issubdtype(X.dtype, jnp.floating) else jnp.result_type(float)
         X, y = X.astype(dtype), y.astype(dtype)
         values = {"loss": self.loss.init(X, y), "kernel": self.kernel.init(X, y)}

@@ -15,6 +15,7 @@ from .operators import cross_matmul
 from .problem import Problem
 from .results import Code
 from .solvers.loop import Solver, pick
+from .sparse import Matrix
 from .types import Array, Hyperparameters, Module
 
 __all__ = ["Solution", "cross_decision", "cross_solve", "solve"]
@@ -60,7 +61,7 @@ class Solution(Module):
         """
         X_new = checks.new_rows(self.problem, X_new, self.X)
         X, z, b = self.X, jnp.atleast_2d(self.z), jnp.atleast_1d(self.b)
-        if checks.concrete((X, z, X_new)) and not self.problem.kernel.needs_all_rows():
+        if checks.concrete((X, z, X_new)) and not isinstance(X, Matrix) and not self.problem.kernel.needs_all_rows():
             X, z = _support(X, z, X_new.shape[0])
         out = _decision(self.problem, self.hp, X, z, b, X_new)
         return out if self.z.ndim == 2 else out[0]
@@ -200,6 +201,8 @@ def solve_batch(
 @jax.jit
 def _decision(problem: Problem, hp: Hyperparameters, X: Array, z: Array, b: Array, X_new: Array) -> Array:
     X, X_new = lax.optimization_barrier((X, X_new))
+    if isinstance(X, Matrix) or isinstance(X_new, Matrix):
+        return z @ X @ X_new.T + b[:, None]
     return cross_matmul(problem.kernel, hp["kernel"], X_new, X, z) + b[:, None]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from ..objective import QUICK
 from ..problem import Problem
 from ..run import Point
+from ..sparse import Matrix
 from ..types import Array, Hyperparameters
 from .base import Search
 
@@ -54,6 +55,8 @@ def rows(problem: Problem, hp: Hyperparameters, X: Array) -> Array:
     A regularised bias is one more column of ones.
     """
     phi = problem.kernel.features(hp["kernel"], X)
+    if isinstance(phi, Matrix):
+        return phi.with_ones() if problem.bias == "regularised" else phi  # type: ignore[return-value]
     if phi is None:
         K = np.asarray(problem.kernel.cross(hp["kernel"], X, X), np.float64)
         lift = JITTER * max(float(np.mean(np.diagonal(K))), np.finfo(float).tiny)

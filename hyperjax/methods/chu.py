@@ -12,6 +12,7 @@ from ..criteria.error_rate import ErrorRate
 from ..kernels import Linear, Precomputed
 from ..losses import Logistic, SquaredHinge
 from ..problem import Problem
+from ..sparse import Matrix
 from ..tune import TuneResult
 from . import _record as book
 from ._sweep import Models, Sweep, step
@@ -111,6 +112,8 @@ def path(
     book.plain_cost("chu", search)
     _both_classes(search)
     phi = book.rows(problem, search.plan.hp, search.plan.X)
+    if inner == "dual" and isinstance(phi, Matrix):
+        raise ValueError('inner="dual" reads rows one by one and X is sparse: take "newton", or pass X.toarray()')
     least = lower_bound(search, phi) if C_min is None else float(C_min)
     if least > C_max:
         raise ValueError(f"C_max={C_max:g} lies below the smallest C, {least:.3g}: raise it, or give C_min")
@@ -133,7 +136,7 @@ def path(
 def lower_bound(search: Search, phi: Any) -> float:
     """The largest power of 2 at which no row can reach margin 1 in any fold (section 4.1)."""
     total = search.plan.X.shape[0] if search.plan.weights is None else float(np.sum(np.asarray(search.plan.weights)))
-    largest = float(jnp.max(jnp.sum(phi * phi, axis=1)))
+    largest = float(jnp.max(phi.diagonal() if isinstance(phi, Matrix) else jnp.sum(phi * phi, axis=1)))
     if largest == 0:
         raise ValueError("X holds nothing but zeros: a linear model has nothing to learn from")
     slope = 2.0 if isinstance(search.plan.problem.loss, SquaredHinge) else 1.0

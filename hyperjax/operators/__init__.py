@@ -4,30 +4,37 @@ from typing import Any
 
 import jax.numpy as jnp
 
+from ..sparse import Matrix
 from ..types import Array
 from .base import Operator
 from .bordered import bordered_solve, feature_factor
 from .features import Features, gather_features
 from .gram import Gram, cross_matmul, partial_jvp
+from .sparse import Sparse, primal_solve
 
 __all__ = [
     "Features",
     "Gram",
     "Operator",
+    "Sparse",
     "bordered_solve",
     "build",
     "cross_matmul",
     "feature_factor",
     "gather_features",
     "partial_jvp",
+    "primal_solve",
 ]
 
 
 def build(kernel: Any, hp: Any, X: Array, offset: bool = False) -> Operator:
-    """The operator of a kernel on the rows of X: factored when that is smaller, stored whole otherwise.
+    """The operator of a kernel on the rows of X: factored when that is smaller, stored whole otherwise;
+    products alone where X is sparse.
 
     `offset` adds 1 to every entry, the kernel of a regularised bias.
     """
+    if isinstance(X, Matrix):
+        return Sparse(X.with_ones() if offset else X)
     phi = kernel.features(hp, X)
     if phi is None or phi.shape[1] + offset >= phi.shape[0]:
         return Gram.build(kernel, hp, X, offset)

@@ -17,8 +17,9 @@ Symmetric form
     which is well scaled for kinks (tP = 0) and for saturated smooth losses (1 - P tiny) alike.
 
 Solved by
-    Woodbury in feature space (K factored, smooth loss), Cholesky on the gathered samples that take part
-    (their number picks one of a few block sizes), or conjugate gradients with K as it is stored.
+    Woodbury in feature space (K factored, smooth loss; by conjugate gradients where Phi is sparse), Cholesky on the
+    gathered samples that take part (their number picks one of a few block sizes), or conjugate gradients with K as
+    it is stored.
     A rank-one shift c c' moves the border's null direction away, a ridge of rounding size followed by
     iterative refinement gives the least-norm solution when K is singular.
 """
@@ -29,8 +30,11 @@ import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
 
+from ..sparse import Matrix
 from ..types import Array
 from .base import Operator, scatter, where_true
+from .conjugate import conjugate_gradients
+from .sparse import primal_solve
 
 __all__ = ["bordered_solve", "feature_factor"]
 
@@ -86,6 +90,8 @@ def _solve(
 ) -> tuple[Array, Array]:
     """Pick the method by what is stored and by how many samples take part."""
     phi = op.factors()
+    if isinstance(phi, Matrix):
+        return (_matrix_free if smooth else _conjugate_gradients)(op, c, e, r, total, border)
     if phi is not None and smooth:
         return lax.map(lambda x: _woodbury(phi, x[0], x[1], x[2], x[3], border), (c, e, r, total))
     sizes = [m for m in DIRECT_SIZES if m < op.n] + ([op.n] if op.n <= DIRECT_SIZES[-1] else [])
@@ -178,6 +184,21 @@ def _woodbury(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bo
     return u + du, db + ddb
 
 
+def _matrix_free(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """The same for sparse Phi and all folds at once, by conjugate gradients in the space of features."""
+    phi: Any = op.factors()
+
+    def once(r: Array, total: Array) -> tuple[Array, Array]:
+        rho = c * r / e
+        w, b = primal_solve(phi, c * c / e, rho @ phi, jnp.sum(rho, axis=1) - total, border)
+        return (r - c * (w @ phi.T + b[:, None])) / e, b
+
+    u, db = once(r, total)
+    rest = r - e * u - c * (op.matmul(c * u) + db[:, None])
+    du, ddb = once(rest, total - jnp.sum(c * u, axis=1) if border else total)
+    return u + du, db + ddb
+
+
 def _conjugate_gradients(
     op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool
 ) -> tuple[Array, Array]:
@@ -194,34 +215,10 @@ def _conjugate_gradients(
         return ee * u + cc * (op.matmul(cc * u) + shift)
 
     if not border:
-        return _cg(matvec, r, scale), jnp.zeros_like(total)
-    both = _cg(matvec, jnp.concatenate([r + rho[:, None] * c * total[:, None], c]), jnp.tile(scale, (2, 1)))
+        return conjugate_gradients(matvec, r, scale), jnp.zeros_like(total)
+    right = jnp.concatenate([r + rho[:, None] * c * total[:, None], c])
+    both = conjugate_gradients(matvec, right, jnp.tile(scale, (2, 1)))
     u, along = jnp.split(both, 2)
     weight = jnp.sum(c * along, axis=1)
     db = jnp.where(weight > 0, (jnp.sum(c * u, axis=1) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)
     return u - along * db[:, None], db
-
-
-def _cg(matvec, b: Array, scale: Array) -> Array:
-    """Jacobi-preconditioned conjugate gradients on every row of b, down to rounding or to no progress."""
-    eps = jnp.finfo(b.dtype).eps
-    goal = (50.0 * eps) ** 2 * jnp.sum(b * b / scale, axis=1)
-    limit = 4 * b.shape[1]
-
-    def cond(state: tuple[Array, ...]) -> Array:
-        *_, rz, it = state
-        return jnp.any(rz > goal) & (it < limit)
-
-    def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
-        x, res, d, rz, it = state
-        Ad = matvec(d)
-        curve = jnp.sum(d * Ad, axis=1)
-        go = (rz > goal) & (curve > 0)
-        step = jnp.where(go, rz / jnp.where(go, curve, 1.0), 0.0)[:, None]
-        x, res = x + step * d, res - step * Ad
-        new = jnp.where(go, jnp.sum(res * res / scale, axis=1), 0.0)
-        ratio = jnp.where(go, new / jnp.where(go, rz, 1.0), 0.0)[:, None]
-        return x, res, res / scale + ratio * d, new, it + 1
-
-    start = (jnp.zeros_like(b), b, b / scale, jnp.sum(b * b / scale, axis=1), jnp.zeros((), jnp.int32))
-    return lax.while_loop(cond, body, start)[0]

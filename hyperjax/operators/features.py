@@ -2,6 +2,7 @@
 
 import jax.numpy as jnp
 
+from ..sparse import Matrix
 from ..types import Array
 from .base import Operator
 
@@ -14,6 +15,8 @@ SUM_BLOCK = 512
 
 def gather_features(v: Array, phi: Array) -> Array:
     """v Phi for v (T, n), as a sum of partial sums over blocks of rows."""
+    if isinstance(phi, Matrix):
+        return v @ phi
     n = phi.shape[0]
     whole = n // SUM_BLOCK * SUM_BLOCK
     if whole <= SUM_BLOCK:

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..operators import Sparse
 from ..problem import Inner
 from ..types import Array, static
 from .loop import Solver, run, start_point, violation
@@ -35,6 +36,8 @@ class DCD(Solver):
 
     def supports(self, inner: Inner) -> str | None:
         """Every loss; no unregularised bias, whose constraint ties the coordinates together."""
+        if isinstance(inner.op, Sparse):
+            return "DCD reads rows one by one and X is sparse; use solver=None, or pass X.toarray()"
         if inner.border:
             return (
                 'bias=True ties all coefficients by sum z = 0 and DCD moves them one by one; use bias="regularised" '

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..losses.piecewise import PiecewiseLinear
+from ..operators import Sparse
 from ..problem import Inner, middle
 from ..types import Array, Module, static
 from .dcd import DCD
@@ -58,6 +59,8 @@ class Decomposition(Solver):
 
     def supports(self, inner: Inner) -> str | None:
         """Piecewise linear losses, every operator, every bias."""
+        if isinstance(inner.op, Sparse):
+            return "Decomposition works on blocks of K and X is sparse; use solver=None, or pass X.toarray()"
         if not isinstance(inner.loss, PiecewiseLinear):
             return f"the loss {type(inner.loss).__name__} is not a hyperjax.losses.PiecewiseLinear"
         return None

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..operators import Sparse
 from ..problem import Inner
 from ..types import Array, Module
 
@@ -182,4 +183,5 @@ def pick(inner: Inner) -> Solver:
 
     if inner.smooth:
         return Newton()
-    return Decomposition() if isinstance(inner.loss, PiecewiseLinear) else ProxGrad()
+    rows = not isinstance(inner.op, Sparse)
+    return Decomposition() if isinstance(inner.loss, PiecewiseLinear) and rows else ProxGrad()

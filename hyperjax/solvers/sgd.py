@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from ..operators import Sparse
 from ..problem import Inner
 from ..types import Array, static
 from .dcd import part, sample_prox
@@ -35,6 +36,12 @@ class SGD(Solver):
     batch: int = static(default=2)
     seed: int = 0
     """Seed of the sampling: the same seed gives the same bits."""
+
+    def supports(self, inner: Inner) -> str | None:
+        """Every loss, every bias; rows one by one."""
+        if isinstance(inner.op, Sparse):
+            return "SGD reads rows one by one and X is sparse; use solver=None, or pass X.toarray()"
+        return None
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` (or zeros); see the class."""

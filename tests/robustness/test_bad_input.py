@@ -95,7 +95,7 @@ def test_kinds_of_values(name):
     if name != "weights":
         refused_everywhere(name, "None", **{name: None})
     if name == "X":
-        refused_everywhere("X is a sparse matrix", "X.toarray()", X=scipy.sparse.csr_matrix(X))
+        refused_everywhere("X is sparse", "Linear()", "X.toarray()", X=scipy.sparse.csr_matrix(X))
 
 
 def test_weights():
