@@ -74,18 +74,18 @@ def point(options: Options, name: str, loss: str) -> Iterator[dict[str, Any]]:
 
 
 def same_gap(facts: dict[str, Any], model: hj.Problem, arguments: str, A: Any, signs: Any, folds: Any) -> float | None:
-    """The loosest tolerance whose gap is LIBLINEAR's or better, in the first fold of rows that are not timed.
+    """The loosest tolerance whose gaps are well below LIBLINEAR's in the first fold, on rows that are not timed.
 
     None: the default, where none of them is good enough.
     """
     data, first = (*low(A, signs), folds), jax.tree.map(lambda weights: np.asarray(weights)[:1], folds)
     theirs = peers.weights(peers.liblinear(peers.folded(scipy.sparse.csr_matrix(A), signs, first), arguments))
     padded = np.c_[A, np.ones(len(A))]
-    best = dual("hinge", np.asarray(ours(model, None, *data).z, np.float64), padded, signs, first)
-    limit = np.max(gaps("hinge", theirs, best, padded, signs, first))
+    best = dual("hinge", np.asarray(ours(model, None, *data).z, np.float64), padded, signs, folds)
+    limit = np.max(gaps("hinge", theirs, best[:1], padded, signs, first))
     for tol in TOLERANCES:
         w = np.asarray(ours(model, tol, *data).z, np.float64) @ padded
-        if np.max(gaps("hinge", w, best, padded, signs, first)) <= 0.8 * limit:
+        if np.max(gaps("hinge", w, best, padded, signs, folds)) <= 0.7 * limit:
             facts["tol"] = tol
             return tol
     return None

@@ -16,6 +16,7 @@ import argparse
 import fnmatch
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -122,6 +123,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     say("\n" + table.text(table.ordered(common.rows_of(common.read(options.output), PART))))
 
 
+def cpu_seconds() -> float:
+    """Of all processes waited for so far: few a second say that something else was running, or that one core idled."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def complete(row: dict[str, Any], made: dict[str, Any]) -> bool:
     return row["status"] == "measured" and "cut" not in row and row["commit"] == made["commit"]
 
@@ -137,10 +144,11 @@ def run(cell: Cell, options: argparse.Namespace, left: float, made: dict[str, An
         say(f"      about {expected:.0f} s, and {max(left, 0.0):.0f} s are left: not run")
         rows = [] if before else table.missing(cell, "not run")
     else:
-        begun = time.perf_counter()
+        begun, busy = time.perf_counter(), cpu_seconds()
         rows = measure(cell, options.small, min(max(left, 1.0), 4.0 * expected + 60.0))
         for row in rows:
-            row |= {"cell_seconds": round(time.perf_counter() - begun, 1), "commit": made["commit"]}
+            spent = {"cell_seconds": round(time.perf_counter() - begun, 1), "cell_cpu": round(cpu_seconds() - busy, 1)}
+            row |= {**spent, "commit": made["commit"]}
             value = "-" if row["value"] is None else f"{row['value']:.3g}"
             say(f"      {row['work']} | {row['peer'] or '-'}: {value} [{table.line(row)[8]}]")
     common.merge(options.output, PART, rows, made, KEY)

@@ -119,3 +119,34 @@ def test_cells_run_fail_and_are_cut(tmp_path, capsys):
 
     plot.main([str(path)])
     assert {"ratios.png", "memory.png"} <= {each.name for each in tmp_path.iterdir()}
+
+
+def test_the_projection_given_to_jaxopt():
+    """The nearest point of box and plane, and its derivative, against central differences."""
+    import jax
+    import jax.numpy as jnp
+
+    from experiments.speed.implicit_rows import onto_the_plane
+
+    generator = np.random.default_rng(0)
+    x, width, w = generator.normal(size=(3, 9))
+    ends = np.sign(width) * 0.6
+    box = np.minimum(ends, 0.0), np.maximum(ends, 0.0)
+    nearest = np.asarray(onto_the_plane(jnp.asarray(x), jax.tree.map(jnp.asarray, box)))
+    assert abs(nearest.sum()) < 1e-10 and np.all(nearest >= box[0]) and np.all(nearest <= box[1])
+    free = (nearest > box[0]) & (nearest < box[1])
+    shift = (x - nearest)[free]
+    assert 2 <= free.sum() < 9 and np.ptp(shift) < 1e-10
+    pull = x - nearest - shift[0]
+    assert np.all(pull[nearest == box[1]] >= 0) and np.all(pull[nearest == box[0]] <= 0)
+
+    @jax.jit
+    def value(x, ends):
+        return jnp.asarray(w) @ onto_the_plane(x, (jnp.minimum(ends, 0.0), jnp.maximum(ends, 0.0)))
+
+    for argument, exact in enumerate(jax.grad(value, argnums=(0, 1))(jnp.asarray(x), jnp.asarray(ends))):
+        for j in range(9):
+            step = 1e-6 * np.eye(9)[j]
+            up, down = ((x + sign * step, ends) if argument == 0 else (x, ends + sign * step) for sign in (1, -1))
+            change = float(value(*map(jnp.asarray, up))) - float(value(*map(jnp.asarray, down)))
+            assert float(exact[j]) == pytest.approx(change / 2e-6, abs=1e-6)
