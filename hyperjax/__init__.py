@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .history import History
     from .loo import loo_decision
     from .nested import NestedScore, nested_score
+    from .one_sided import Subdifferential, directional_derivative, subdifferential
     from .problem import Problem
     from .results import Code
     from .sensitivity import Sensitivity
@@ -33,6 +34,7 @@ __all__ = [
     "Problem",
     "Sensitivity",
     "Solution",
+    "Subdifferential",
     "TuneResult",
     "check_criterion",
     "check_hypergradient",
@@ -43,6 +45,7 @@ __all__ = [
     "cross_decision",
     "cross_solve",
     "datasets",
+    "directional_derivative",
     "domains",
     "folds",
     "hypergradient_info",
@@ -55,6 +58,7 @@ __all__ = [
     "solvers",
     "sparse",
     "static",
+    "subdifferential",
     "tune",
 ]
 
@@ -66,6 +70,7 @@ _HOMES = {
     "history": ("History",),
     "loo": ("loo_decision",),
     "nested": ("NestedScore", "nested_score"),
+    "one_sided": ("Subdifferential", "directional_derivative", "subdifferential"),
     "problem": ("Problem",),
     "results": ("Code",),
     "sensitivity": ("Sensitivity",),

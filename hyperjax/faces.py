@@ -8,7 +8,7 @@ from .problem import Inner, middle
 from .results import Code
 from .types import Array
 
-__all__ = ["certificate", "distances", "settle_bias"]
+__all__ = ["breakpoints", "certificate", "distances", "settle_bias"]
 
 
 def settle_bias(inner: Inner, z: Array, b: Array) -> tuple[Array, Array, Array]:
@@ -26,7 +26,13 @@ def distances(inner: Inner, z: Array, o: Array, t: Array) -> Array:
     Infinite for samples that are out and for losses without pieces.  A kinked loss known by phi alone is probed at
     powers of ten, so its distances are right to a factor of ten.
     """
+    return breakpoints(inner, z, o, t)[0]
+
+
+def breakpoints(inner: Inner, z: Array, o: Array, t: Array) -> tuple[Array, Array, Array]:
+    """(distance, low, high): of the breakpoint next to o_i - t_i z_i, and arguments of the prox on its two sides."""
     v, out = o - t * z, inner.s <= 0
+    at, off = v, jnp.zeros_like(v)
     loss = inner.loss
     if isinstance(loss, Piecewise):
         pieces = inner.pieces()
@@ -35,13 +41,17 @@ def distances(inner: Inner, z: Array, o: Array, t: Array) -> Array:
         bends = zip(pieces.curvatures[:-1], pieces.curvatures[1:], strict=True)
         for kink, left, right, (before, after) in zip(pieces.kinks, lefts, rights, bends, strict=True):
             real = (left != right) | (before != after)
-            near = jnp.minimum(*(jnp.abs(v - kink - t * inner.s * a) for a in (left, right)))
-            best = jnp.where(real, jnp.minimum(best, near), best)
+            for a in (left, right):
+                point = kink + t * inner.s * a
+                nearer = real & (jnp.abs(v - point) < best)
+                at, best = jnp.where(nearer, point, at), jnp.where(nearer, jnp.abs(v - point), best)
+        off = 1e-3 * jnp.maximum(1.0, jnp.abs(at)) * jnp.sqrt(jnp.finfo(v.dtype).eps)
     elif inner.smooth:
         best = jnp.full_like(v, jnp.inf)
     else:
         best = _probed(inner, v, t)
-    return jnp.where(out, jnp.inf, best)
+        off = jnp.where(jnp.isfinite(best), best, 0.0)
+    return jnp.where(out, jnp.inf, best), at - off, at + off
 
 
 def _probed(inner: Inner, v: Array, t: Array) -> Array:

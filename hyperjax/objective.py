@@ -70,12 +70,16 @@ class Task(Module):
         values = [of(judge, o, y, self.folds, hp, self.weights) for o, y in zip(outputs, self.y, strict=True)]
         return None if values[0] is None else sum(values[1:], values[0]) / jnp.asarray(len(values), outputs.dtype)
 
-    def held_out(self, hp: Any, start: Any, tol: Array) -> tuple[Array, dict[str, Array]]:
-        """Held-out outputs (n,), (R, n) with repeats, and a class axis before them where there is one; all the rest."""
+    def batch(self) -> tuple[Array, Array]:
+        """Targets and weights (k T, n) of all problems."""
         train = self.folds.train.astype(self.X.dtype)
         s = train if self.weights is None else train * self.weights[None, :]
-        y = jnp.atleast_2d(self.y)
-        s, y = jnp.tile(s, (self.classes, 1)), jnp.repeat(y, self.folds.n_folds, axis=0)
+        y = jnp.repeat(jnp.atleast_2d(self.y), self.folds.n_folds, axis=0)
+        return y, jnp.tile(s, (self.classes, 1))
+
+    def held_out(self, hp: Any, start: Any, tol: Array) -> tuple[Array, dict[str, Array]]:
+        """Held-out outputs (n,), (R, n) with repeats, and a class axis before them where there is one; all the rest."""
+        y, s = self.batch()
         fitted = {name: part for name, part in hp.items() if name != "criterion"}
         loss, at = self.problem.loss.expand(fitted["loss"])
         scale = lax.stop_gradient(jax.vmap(lambda y: loss.scale(y, at))(y))

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from . import checks, objective
+from . import checks, kinks, objective
 from .checkpoint import Checkpoint
 from .coordinates import natural
 from .history import History
@@ -62,8 +62,10 @@ class Run:
         max_seconds: float | None = None,
         callback: Callable[[dict[str, Any]], Any] | None = None,
         progress: bool = False,
+        at_kinks: str = "any",
     ) -> None:
         self.quick, self.inner_tol, self.checkpoint = quick, inner_tol, checkpoint
+        self.at_kinks = at_kinks
         self.max_seconds, self.callback = max_seconds, callback
         self.history, self.log, self.step = History(), [], 0
         self.replay = [] if checkpoint is None else list(checkpoint.entries)
@@ -79,6 +81,11 @@ class Run:
         if self.start is None:
             # from the host, where nothing needs compiling
             self.start = tuple(jnp.asarray(np.zeros(s.shape, s.dtype)) for s in jax.eval_shape(task.start))
+
+    @property
+    def kinked(self) -> bool:
+        """Whether the search looks for kinks and the loss has any."""
+        return self.at_kinks == "min-norm" and kinks.bends(self.task.problem.loss)
 
     @property
     def evaluations(self) -> int:
@@ -129,10 +136,20 @@ class Run:
         if known is None:
             tol = self._tolerance(theta)
             value, gradient, facts = program(self.task, jnp.asarray(theta), self.start, tol, self.quick)
+            if self.at_kinks == "min-norm" and program is objective.differentiate:
+                gradient = self._least(theta, np.asarray(gradient, float), facts)
             known = self._entry(theta, gradient, {"objective": value, **facts})
             if not np.isin(known["code"], FAILED).any():
                 self.start = facts["start"]
         return self._count(theta, known)
+
+    def _least(self, theta: np.ndarray, gradient: np.ndarray, facts: dict[str, Any]) -> np.ndarray:
+        """The gradient, or where samples are at their kinks the shortest of those of all sides."""
+        near = float(np.min(np.asarray(facts["distance"]))) <= kinks.WIDTH
+        if not near or np.isin(facts["code"], FAILED).any() or not np.all(np.isfinite(gradient)):
+            return gradient
+        solution = facts["fit"]["z"], facts["fit"]["b"]
+        return kinks.least_gradient(self.task, jnp.asarray(theta), solution, gradient, self.quick)
 
     def _entry(self, theta: np.ndarray, gradient: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
         """An evaluation as the log and the checkpoint keep it."""

@@ -185,6 +185,11 @@ def _line_search(
             return new
         if rules.halve:
             length *= 0.5
+        elif new.ok and slope < 0 and run.kinked and _ahead(point, new) > 0:
+            # beyond a kink: where both tangents meet
+            after = _ahead(point, new)
+            meet = (new.objective - point.objective - after) / (slope - after)
+            length *= float(np.clip(meet, 0.02, 0.98))
         elif new.ok and slope < 0:
             # the minimum of the parabola through both values and the slope, kept well inside
             bend = 2.0 * (new.objective - point.objective - slope)
@@ -194,6 +199,11 @@ def _line_search(
         if -length * float(g @ d) < small:
             return None
     return None
+
+
+def _ahead(point: Point, new: Point) -> float:
+    """The slope at the new point along the step that led there."""
+    return float(new.gradient @ (new.theta.astype(float) - point.theta))
 
 
 def first_order(

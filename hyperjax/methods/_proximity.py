@@ -24,8 +24,8 @@ import numpy as np
 from jax import lax
 from jax.scipy.linalg import cho_solve
 
+from ..minimum_norm import minimum_norm
 from ..types import Array
-from ._minimum_norm import minimum_norm
 from ._tubes import Measured, Tubes, linearise, measure, program, slopes
 
 __all__ = ["Box", "Rules", "State", "Subgradient", "descend", "edges", "locate", "subgradient"]

@@ -10,10 +10,10 @@ from .. import search as searches
 from ..criteria.squared_error import SquaredError
 from ..kernels.linear import Linear
 from ..losses.squared_epsilon_insensitive import SquaredEpsilonInsensitive
+from ..minimum_norm import minimum_norm
 from ..problem import Problem
 from ..run import Point, Run, Stop
 from ..tune import TuneResult
-from ._minimum_norm import minimum_norm
 from ._tubes import TubeSearch, adjoint, measure, slopes
 from .base import Takes
 

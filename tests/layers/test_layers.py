@@ -13,7 +13,7 @@ import hyperjax
 from tests.layers.source import PACKAGE, ROOT, dotted, files, imports, room, tree
 
 LAYERS = [
-    {"types", "results", "plugins", "files", "sparse", "_jaxopt"},
+    {"types", "results", "plugins", "files", "minimum_norm", "sparse", "_jaxopt"},
     {"domains", "prox", "operators", "folds"},
     {"losses", "kernels", "criteria"},
     {"problem"},
@@ -22,7 +22,8 @@ LAYERS = [
     {"solve"},
     {"adjoint", "loo"},
     {"coordinates", "history", "checkpoint", "objective"},
-    {"plan", "run", "sensitivity", "trust"},
+    {"kinks"},
+    {"plan", "run", "sensitivity", "trust", "one_sided"},
     {"conformance"},
     {"search", "tune", "nested"},
     {"methods"},

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.optimize
 
-from hyperjax.methods._minimum_norm import minimum_norm
+from hyperjax.minimum_norm import minimum_norm
 
 pytestmark = pytest.mark.no_extras
 
