@@ -55,6 +55,7 @@ def search(options: Options, kind: str, name: str, size: int) -> Iterator[dict[s
     first, _ = clock(lambda: ours(kind, "auto", *low(A, labels), folds))
     memory = peak()
     full, _ = clock(lambda: ours(kind, "full", *low(A, labels), folds))
+    peers.tpe(kind, A, labels, folds, 1, SEED)  # the peers' two workers start
     every, trials = (7, 3) if options.small else (1, 50)
     race, answers, scores, tests = Race(options), {}, {}, {}
     for repeat in range(options.repeats):
