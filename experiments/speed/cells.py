@@ -56,7 +56,7 @@ def kernel_cells() -> list[Cell]:
                 Row(f"cold-C{C:g}", f"{work}, cold", "LIBSVM", reach[0], old[0]),
                 Row(f"step-C{C:g}", f"{work}, after a 10 % step", "LIBSVM", reach[1], old[1]),
             )
-        given, rank = (name, size, (1.0, 30.0)), 0 if size == 8000 else 1 if size == 2000 else 2
+        given, rank = (name, size, (1.0, 30.0)), 0 if size == 8000 else 1
         out.append(
             Cell(
                 f"kernel-{name}-{size}",
