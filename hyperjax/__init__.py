@@ -6,7 +6,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from . import criteria, datasets, domains, folds, kernels, losses, methods, solvers, sparse
+    from . import criteria, datasets, domains, folds, kernels, losses, methods, multiclass, solvers, sparse
     from .adjoint import HypergradientInfo, hypergradient_info
     from .conformance import check_criterion, check_kernel, check_loss, check_solver
     from .folds import Folds
@@ -53,6 +53,7 @@ __all__ = [
     "loo_decision",
     "losses",
     "methods",
+    "multiclass",
     "nested_score",
     "solve",
     "solvers",
@@ -62,7 +63,7 @@ __all__ = [
     "tune",
 ]
 
-_ROOMS = ("criteria", "datasets", "domains", "folds", "kernels", "losses", "methods", "solvers", "sparse")
+_ROOMS = ("criteria", "datasets", "domains", "folds", "kernels", "losses", "methods", "multiclass", "solvers", "sparse")
 _HOMES = {
     "adjoint": ("HypergradientInfo", "hypergradient_info"),
     "conformance": ("check_criterion", "check_kernel", "check_loss", "check_solver"),

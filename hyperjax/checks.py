@@ -25,7 +25,7 @@ from .solvers.loop import Solver
 from .sparse import Matrix, is_sparse, matrix
 from .types import Array, Hyperparameters
 
-__all__ = ["inputs", "n_rows", "new_rows", "parts", "remedy", "same_folds", "sound", "start", "tolerance"]
+__all__ = ["inputs", "n_rows", "new_rows", "parts", "remedy", "same_folds", "sound", "start", "tolerance", "values"]
 
 
 def inputs(
@@ -59,7 +59,7 @@ def inputs(
     if folds is not None and concrete(folds.train, folds.test):
         check_folds(folds, n)
     with jax.ensure_compile_time_eval():
-        _values(problem, hp, X, y, weights, folds)
+        values(problem, hp, X, y, weights, folds)
     return X, y, hp, weights
 
 
@@ -161,7 +161,7 @@ def _conform(where: str, found: Any, wanted: Any, dtype: Any) -> Any:
     return leaf
 
 
-def _values(
+def values(
     problem: Problem, hp: Hyperparameters, X: Array, y: Array, weights: Array | None, folds: Folds | None
 ) -> None:
     """Everything that needs the numbers themselves, where they are known."""

@@ -20,7 +20,7 @@ LAYERS = [
     {"implicit", "solvers"},
     {"faces", "checks"},
     {"solve"},
-    {"adjoint", "loo"},
+    {"adjoint", "loo", "multiclass"},
     {"coordinates", "history", "checkpoint", "objective"},
     {"kinks"},
     {"plan", "run", "sensitivity", "trust", "one_sided"},
