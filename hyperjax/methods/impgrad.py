@@ -100,6 +100,9 @@ def impgrad(
 class _Descent:
     """What the quasi-Newton search sees: gradients with a choice on the edge, and the paper's test of the end."""
 
+    kinked = False
+    """Kinks are met by `edge`, not by the search."""
+
     def __init__(self, search: TubeSearch, edge: str, tol: float) -> None:
         self.search, self.edge, self.tol, self.width = search, edge, tol, WIDTH
         self.tubes, self.last, self.met = search.tubes(), None, 0
