@@ -5,8 +5,8 @@ Iteration
     halved until the objective has fallen by a part of what the gradient promised, at a point where every fold was
     solved; H learns from the change of the gradient.
 Stops when
-    the objective changed by no more than tol, relatively, and the next step promises no more than that; or nothing is
-    left of the gradient; or no step along the steepest descent helps.
+    the objective changed by no more than tol, relatively, and the next step promises no more than that; or what is left
+    of a step down the gradient promises no more; or nothing is left of the gradient; or no step along it helps.
 Source
     Keerthi, Sindhwani & Chapelle, section 3 (BFGS on logarithms, first step of length 1); Nocedal & Wright, Numerical
     Optimization, chapters 6 and 16.7.
@@ -127,9 +127,9 @@ def quasi_newton(
             d = metric.direction(g, point.theta)
         small = tol * abs(point.objective) if rules.promise else 0.0
         new = _line_search(run, point, d, g, low, high, rules, small)
-        if new is None:
+        if isinstance(new, str):
             if metric.fresh:
-                return "no_progress"
+                return new
             metric.restart(g)
             continue
         if _newly_bounded(point, new, low, high):
@@ -168,8 +168,8 @@ def _promised(metric: Any, point: Point, low: np.ndarray, high: np.ndarray) -> f
 
 def _line_search(
     run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, rules: Rules, small: float
-) -> Point | None:
-    """The first point along d, cut to the bounds, that is solved and low enough; None if there is none.
+) -> Point | str:
+    """The first point along d, cut to the bounds, that is solved and low enough, or why there is none.
 
     Once the gradient promises less than `small` of what is left of the step, nothing that could be found matters.
     """
@@ -178,7 +178,7 @@ def _line_search(
     for _ in range(rules.trials):
         theta = np.clip(point.theta + length * d, low, high).astype(point.theta.dtype)
         if np.array_equal(theta, point.theta):
-            return None
+            return "no_progress"
         new = run(theta)
         slope = float(g @ (theta.astype(float) - point.theta))
         if new.ok and new.objective <= point.objective + SUFFICIENT * slope + noise:
@@ -196,9 +196,9 @@ def _line_search(
             length *= float(np.clip(-slope / bend, 0.1, 0.5)) if bend > 0 else 0.5
         else:
             length *= 0.25
-        if -length * float(g @ d) < small:
-            return None
-    return None
+        if new.ok and -length * float(g @ d) < small:
+            return "tolerance"
+    return "no_progress"
 
 
 def _ahead(point: Point, new: Point) -> float:

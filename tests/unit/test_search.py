@@ -41,14 +41,14 @@ def on_an_edge(theta):
 
 def test_a_line_search_ends_where_the_gradient_promises_next_to_nothing():
     run = Recorder(on_an_edge)
-    assert run.search([0.0]) == "no_progress"
+    assert run.search([0.0]) == "tolerance"
     # a step of 1 promises twice the tolerance, the next one at most half of that
     assert len(run.points) - 1 <= 2
     patient = Recorder(on_an_edge)
-    patient.search([0.0], tol=1e-12)
+    assert patient.search([0.0], tol=1e-12) == "no_progress"
     assert len(patient.points) - 1 == Rules().trials
     published = Recorder(on_an_edge)
-    published.search([0.0], promise=False)
+    assert published.search([0.0], promise=False) == "no_progress"
     assert len(published.points) - 1 == Rules().trials
 
 
