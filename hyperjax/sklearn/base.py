@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import scipy.sparse
 from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_random_state
@@ -15,12 +16,13 @@ from .. import criteria, kernels, losses, plugins
 from ..criteria.base import Criterion
 from ..folds import Folds
 from ..problem import Problem
+from ..sparse import Matrix
 from ..tune import TuneResult, tune
 from ..types import Hyperparameters
 from . import frames, names
 from .splits import make_folds
 
-__all__ = ["Tuned", "named_kernel", "store"]
+__all__ = ["Tuned", "named_kernel", "store", "weights_of"]
 
 IN_UNITS = (criteria.AbsoluteError, criteria.SquaredError)  # pyright: ignore[reportAttributeAccessIssue]
 """Criteria in the units of y; all others that ship report one minus something that is best at 1."""
@@ -85,13 +87,15 @@ class Tuned(BaseEstimator):
         raise NotImplementedError
 
     def _read(self, X: Any, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """X dense, y a vector, weights of zero or more, all checked."""
+        """X dense, or sparse where products with it suffice; y a vector, weights of zero or more, all checked."""
         numeric = not is_classifier(self)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, y_numeric=numeric, ensure_min_samples=2)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():
             raise ValueError("sample_weight is zero everywhere: give at least some rows a weight above zero")
-        return _dense(X), y, weights
+        problem = self._problem()
+        products = type(problem.kernel) is kernels.Linear and problem.loss.smooth
+        return X if products and scipy.sparse.issparse(X) else _dense(X), y, weights
 
     def _search(
         self, X: np.ndarray, targets: np.ndarray, y: np.ndarray, weights: np.ndarray, sample_weight: Any, groups: Any
@@ -107,6 +111,7 @@ class Tuned(BaseEstimator):
         begin = names.merge(self.init, start)
         # a function of (o, y) alone could not tell the rows added from the others
         known = isinstance(criterion, Criterion)
+        known = known and not scipy.sparse.issparse(X)  # adding rows to sparse ones is work of its own
         frame = frames.frame_of(problem, start, n, d) if known else frames.Frame(n, d)
         sides = (frame.weights(side) for side in (folds.train, folds.test))
         result = tune(
@@ -147,6 +152,8 @@ class Tuned(BaseEstimator):
     def _start(self, problem: Problem, X: np.ndarray, y: np.ndarray, weights: np.ndarray) -> Hyperparameters:
         """The problem's own start values, as if every row stood there as often as its weight says."""
         hp = problem.init(X, y)
+        if scipy.sparse.issparse(X):
+            return hp
         if np.ptp(weights) > 0 and not any(len(X) in np.shape(leaf) for leaf in jax.tree.leaves(hp)):
             present = weights > 0
             X, y, w = X[present], y[present], weights[present] / weights.sum()
@@ -180,7 +187,8 @@ class Tuned(BaseEstimator):
     def _outputs(self, X: Any) -> np.ndarray:
         """Outputs at new rows, (m,) or (k, m)."""
         check_is_fitted(self)
-        X = _dense(validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64))
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
+        X = X if isinstance(self.result_.solution.X, Matrix) else _dense(X)
         with jax.enable_x64(True):
             return frames.decision(self.result_.solution, X)
 
@@ -193,6 +201,12 @@ def store(estimator: Any, arguments: dict[str, Any]) -> None:
 def named_kernel(kernel: Any) -> Any:
     """The kernel of a name; an instance or a callable k(x, z) passes through."""
     return plugins.find("kernel", kernels.EXAMPLES, kernel, {}) if isinstance(kernel, str) else kernel
+
+
+def weights_of(solution: Any) -> np.ndarray:
+    """w = X'z of a linear model on the host, (d,) or (k, d)."""
+    X, z = solution.X, np.asarray(solution.z)
+    return (X.to_scipy().T @ z.T).T if isinstance(X, Matrix) else z @ np.asarray(X)
 
 
 def _dense(X: Any) -> np.ndarray:

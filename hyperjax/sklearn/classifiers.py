@@ -4,6 +4,7 @@ from typing import Any
 
 import jax
 import numpy as np
+import scipy.sparse
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.metaestimators import available_if
@@ -13,7 +14,7 @@ from .. import kernels
 from ..criteria.smooth_error import SmoothError
 from ..solve import cross_solve
 from . import frames
-from .base import Tuned, named_kernel, store
+from .base import Tuned, named_kernel, store, weights_of
 from .platt import fit_sigmoid, probabilities
 
 __all__ = ["TunedLinearSVC", "TunedMKLClassifier", "TunedSVC"]
@@ -95,7 +96,8 @@ class TunedClassifier(ClassifierMixin, Tuned):
         """One sigmoid (a, b) a class, from outputs of folds that did not train on the row."""
         n, d = X.shape
         result = self.result_
-        frame = frames.frame_of(result.problem, result.hp, n, d)
+        sparse = scipy.sparse.issparse(X)
+        frame = frames.Frame(n, d) if sparse else frames.frame_of(result.problem, result.hp, n, d)
         folds = result.folds.replace(train=frame.weights(result.folds.train), test=frame.weights(result.folds.test))
         tested = result.folds.test.reshape(folds.repeats, -1, n).sum(axis=1) > 0
         counts = np.broadcast_to(sample_weight, tested.shape)
@@ -190,7 +192,7 @@ class TunedLinearSVC(TunedClassifier):
         """Tune on (X, y), then train on all rows.  `groups` reach the splitter; rows of one are never divided."""
         super().fit(X, y, sample_weight, groups)
         solution = self.result_.solution
-        self.coef_ = np.atleast_2d(solution.z) @ solution.X
+        self.coef_ = np.atleast_2d(weights_of(solution))
         self.intercept_ = np.atleast_1d(solution.b) - self._threshold()
         return self
 

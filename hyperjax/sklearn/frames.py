@@ -9,10 +9,12 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
+import scipy.sparse
 
 from .. import kernels
 from ..problem import Problem
 from ..solve import Solution
+from ..sparse import Matrix
 from ..types import Hyperparameters
 
 __all__ = ["Frame", "decision", "frame_of", "shrink"]
@@ -34,7 +36,12 @@ class Frame(NamedTuple):
     columns: int
 
     def fill(self, X: np.ndarray) -> np.ndarray:
-        """X in the frame: its first row over and over, whose kernel values are as sound as the others, then zeros."""
+        """X in the frame: its first row over and over, whose kernel values are as sound as the others, then zeros.
+
+        Sparse rows stay as they are.
+        """
+        if scipy.sparse.issparse(X):
+            return X
         return np.pad(X[self._rows(len(X))], ((0, 0), (0, self.columns - X.shape[1])))
 
     def targets(self, y: np.ndarray) -> np.ndarray:
@@ -64,11 +71,15 @@ def shrink(solution: Solution, n: int, d: int) -> Solution:
     NumPy arrays survive pickling and copying with 64 bits wherever JAX is set to 32.
     """
     host: Solution = host_arrays(solution)
+    if isinstance(host.X, Matrix):
+        return host
     return host.replace(X=host.X[:n, :d], z=host.z[..., :n], outputs=host.outputs[..., :n])
 
 
 def decision(solution: Solution, X: np.ndarray) -> np.ndarray:
     """The outputs of a shrunk solution at new rows, (m,) or (k, m), by programs that serve many shapes."""
+    if isinstance(solution.X, Matrix):
+        return np.asarray(solution.decision(X))
     n, d = solution.X.shape
     frame = frame_of(solution.problem, solution.hp, n, d)
     new = X if solution.problem.kernel.needs_all_rows() else Frame(_rounded(len(X)), frame.columns).fill(X)

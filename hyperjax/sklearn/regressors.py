@@ -11,7 +11,7 @@ from ..criteria.r2 import R2
 from ..losses.epsilon_insensitive import EpsilonInsensitive
 from ..problem import Problem
 from ..types import Hyperparameters
-from .base import Tuned, store
+from .base import Tuned, store, weights_of
 
 __all__ = ["TunedLinearSVR", "TunedSVR"]
 
@@ -119,7 +119,7 @@ class TunedLinearSVR(TunedRegressor):
         """Tune on (X, y), then train on all rows.  `groups` reach the splitter; rows of one are never divided."""
         super().fit(X, y, sample_weight, groups)
         solution = self.result_.solution
-        self.coef_ = np.asarray(solution.z) @ np.asarray(solution.X)
+        self.coef_ = weights_of(solution)
         self.intercept_ = float(solution.b)
         return self
 

@@ -24,7 +24,7 @@ def make_folds(cv: Any, X: np.ndarray, y: np.ndarray, groups: Any, classifier: b
     else:
         splitter = check_cv(cv, y, classifier=classifier)
     pairs = [tuple(pair) for pair in splitter.split(X, y, groups)]
-    masks = [_mask(test, len(X)) for _train, test in pairs]
+    masks = [_mask(test, X.shape[0]) for _train, test in pairs]
     if masks and not _repeats_in_blocks(np.stack(masks)):
         # overlapping test sets, as ShuffleSplit has them: each split is a repeat of its own
         single = [folds_of.from_splitter([pair], X) for pair in pairs]
