@@ -123,6 +123,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     say("\n" + table.text(table.ordered(common.rows_of(common.read(options.output), PART))))
 
 
+def part(cells: Sequence[str]) -> None:
+    """The rows of these cells, or of those that --only on the command line names."""
+    given = sys.argv[1:]
+    main(given if "--only" in given else [*given, "--only", *cells])
+
+
 def cpu_seconds() -> float:
     """Of all processes waited for so far: few a second say that something else was running, or that one core idled."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
