@@ -17,7 +17,7 @@ from ..criteria.hinge_loss import HingeLoss
 from ..kernels import Linear
 from ..losses import Hinge
 from ..objective import Task
-from ..operators import Features, gather_features
+from ..operators import Features
 from ..problem import Inner, Problem
 from ..results import Code
 from ..run import Point
@@ -58,7 +58,7 @@ class Split(Module):
 
     def weights(self, alpha: Array) -> Array:
         """w (T, p) of coefficients alpha (T, n)."""
-        return gather_features(alpha, self.signed)
+        return alpha @ self.signed
 
 
 class State(Module):

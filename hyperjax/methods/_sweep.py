@@ -15,7 +15,7 @@ from jax import lax
 from ..criteria.base import hard
 from ..losses import SquaredHinge
 from ..objective import Task
-from ..operators import Features, gather_features
+from ..operators import Features
 from ..problem import Inner
 from ..results import Code
 from ..solve import held_out
@@ -110,7 +110,7 @@ def _start(sweep: Sweep, before: Models, ratio: Array, inner: Inner) -> Models:
     if before.alpha is None:
         return before
     alpha = before.alpha * ratio
-    return Models(gather_features(inner.y * alpha, sweep.phi), alpha)
+    return Models((inner.y * alpha) @ sweep.phi, alpha)
 
 
 def rows_of(inner: Inner) -> Array:
@@ -124,7 +124,7 @@ def gradient(inner: Inner, w: Array) -> tuple[Array, Array]:
     """(outputs (T, n) on all rows, gradient (T, p)) of E at w."""
     phi = rows_of(inner)
     o = w @ phi.T
-    return o, w + gather_features(inner.slope(o), phi)
+    return o, w + inner.slope(o) @ phi
 
 
 def primal(inner: Inner, w: Array) -> Array:
@@ -137,7 +137,7 @@ def _dual_value(inner: Inner, models: Models) -> Array:
     phi, alpha = rows_of(inner), models.alpha
     if alpha is None:
         alpha = jnp.maximum(-inner.y * inner.slope(models.w @ phi.T), 0.0)
-    w = gather_features(inner.y * alpha, phi)
+    w = (inner.y * alpha) @ phi
     return jnp.sum(dual_gain(inner, alpha), axis=1) - 0.5 * jnp.sum(w * w, axis=1)
 
 
@@ -211,7 +211,7 @@ def _conjugate_gradients(phi: Array, h: Array, g: Array, go: Array) -> tuple[Arr
 
     def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
         d, res, v, busy, used, it = state
-        Av = v + gather_features(h * (v @ phi.T), phi)
+        Av = v + (h * (v @ phi.T)) @ phi
         square = jnp.sum(res * res, axis=1)
         curve = jnp.sum(v * Av, axis=1)
         length = jnp.where(busy, square / jnp.where(curve > 0, curve, 1.0), 0.0)[:, None]
@@ -252,7 +252,7 @@ def _dual(inner: Inner, start: Models, goal: Array, key: Array, max_passes: int)
         alpha, w, busy, passes, it = state
         upper = jnp.where(busy[:, None], inner.s * inner.hp["C"], 0.0)
         alpha, _ = one_pass(update, jax.random.fold_in(key, it), signed, squares, alpha, w, upper)
-        w = jnp.where(busy[:, None], gather_features(inner.y * alpha, phi), w)
+        w = jnp.where(busy[:, None], (inner.y * alpha) @ phi, w)
         passes = passes + busy.astype(jnp.int32)
         return alpha, w, busy & (norms(gradient(inner, w)[1]) > goal), passes, it + 1
 

@@ -7,10 +7,11 @@ import jax.numpy as jnp
 from ..sparse import Matrix
 from ..types import Array
 from .base import Operator
-from .bordered import bordered_solve, feature_factor
-from .features import Features, gather_features
+from .bordered import bordered_solve
+from .feature_space import factor_solve, feature_factors, feature_solve
+from .features import Features
 from .gram import Gram, cross_matmul, partial_jvp
-from .sparse import Sparse, primal_solve
+from .sparse import Sparse
 
 __all__ = [
     "Features",
@@ -20,10 +21,10 @@ __all__ = [
     "bordered_solve",
     "build",
     "cross_matmul",
-    "feature_factor",
-    "gather_features",
+    "factor_solve",
+    "feature_factors",
+    "feature_solve",
     "partial_jvp",
-    "primal_solve",
 ]
 
 

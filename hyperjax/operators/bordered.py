@@ -17,9 +17,9 @@ Symmetric form
     which is well scaled for kinks (tP = 0) and for saturated smooth losses (1 - P tiny) alike.
 
 Solved by
-    Woodbury in feature space (K factored, smooth loss; by conjugate gradients where Phi is sparse), Cholesky on the
-    gathered samples that take part (their number picks one of a few block sizes), or conjugate gradients with K as
-    it is stored.
+    Woodbury's identity in feature space (K factored, smooth loss; by conjugate gradients where Phi is sparse), Cholesky
+    on the gathered samples that take part (their number picks one of a few block sizes), or conjugate gradients with
+    K as it is stored.
     A rank-one shift c c' moves the border's null direction away, a ridge of rounding size followed by
     iterative refinement gives the least-norm solution when K is singular.
 """
@@ -34,9 +34,9 @@ from ..sparse import Matrix
 from ..types import Array
 from .base import Operator, scatter, where_true
 from .conjugate import conjugate_gradients
-from .sparse import primal_solve
+from .feature_space import factor_solve, feature_factors, feature_solve
 
-__all__ = ["bordered_solve", "feature_factor"]
+__all__ = ["bordered_solve"]
 
 DIRECT_SIZES = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
@@ -85,15 +85,13 @@ def bordered_solve(
     return base + c * x[:, :-1], x[:, -1]
 
 
-def _solve(
-    op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool, smooth: bool
-) -> tuple[Array, Array]:
+def _solve(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool, smooth: bool) -> tuple[Array, Array]:
     """Pick the method by what is stored and by how many samples take part."""
     phi = op.factors()
-    if isinstance(phi, Matrix):
-        return (_matrix_free if smooth else _conjugate_gradients)(op, c, e, r, total, border)
     if phi is not None and smooth:
-        return lax.map(lambda x: _woodbury(phi, x[0], x[1], x[2], x[3], border), (c, e, r, total))
+        return _in_feature_space(phi, c, e, r, total, border)
+    if isinstance(phi, Matrix):
+        return _conjugate_gradients(op, c, e, r, total, border)
     sizes = [m for m in DIRECT_SIZES if m < op.n] + ([op.n] if op.n <= DIRECT_SIZES[-1] else [])
     branches: list[Any] = [_direct_branch(op, m, border) for m in sizes]
     if op.n > DIRECT_SIZES[-1]:
@@ -155,53 +153,27 @@ def _dense(A: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -
     return lax.fori_loop(0, REFINEMENTS, refine, with_border(start, total))
 
 
-def feature_factor(phi: Array, h: Array, border: bool) -> Array:
-    """Cholesky factor of I + Phi' diag(h) Phi, bordered by Phi' h and sum h where the bias is free."""
-    weighted = h[:, None] * phi
-    S = weighted.T @ phi + jnp.eye(phi.shape[1], dtype=phi.dtype)
-    if border:
-        side, corner = jnp.sum(weighted, axis=0), jnp.sum(h)
-        corner = jnp.where(corner > 0, corner, 1.0)
-        S = jnp.block([[S, side[:, None]], [side[None, :], corner[None, None]]])
-    return lax.linalg.cholesky(S, symmetrize_input=False)
-
-
-def _woodbury(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
-    """The system in feature space, for e > 0 throughout, and one refinement."""
-    L = feature_factor(phi, c * c / e, border)
+def _in_feature_space(phi: Any, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """The system by Woodbury's identity, for e > 0 throughout, and one refinement."""
+    h = c * c / e
+    L = None if isinstance(phi, Matrix) else feature_factors(phi, h, border)
 
     def once(r: Array, total: Array) -> tuple[Array, Array]:
         rho = c * r / e
-        rhs = phi.T @ rho
-        if not border:
-            return (r - c * (phi @ cho_solve((L, True), rhs))) / e, jnp.zeros_like(total)
-        w = cho_solve((L, True), jnp.append(rhs, jnp.sum(rho) - total))
-        return (r - c * (phi @ w[:-1] + w[-1])) / e, w[-1]
+        rhs = rho @ phi
+        if border:
+            rhs = jnp.concatenate([rhs, (jnp.sum(rho, axis=1) - total)[:, None]], axis=1)
+        x = feature_solve(phi, h, rhs, border) if L is None else factor_solve(L, rhs)
+        w, db = (x[:, :-1], x[:, -1]) if border else (x, jnp.zeros_like(total))
+        return (r - c * (w @ phi.T + db[:, None])) / e, db
 
     u, db = once(r, total)
-    out = e * u + c * (phi @ (phi.T @ (c * u))) + (c * db if border else 0.0)
-    du, ddb = once(r - out, total - jnp.sum(c * u) if border else total)
+    rest = r - e * u - c * ((c * u) @ phi @ phi.T + db[:, None])
+    du, ddb = once(rest, total - jnp.sum(c * u, axis=1))
     return u + du, db + ddb
 
 
-def _matrix_free(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
-    """The same for sparse Phi and all folds at once, by conjugate gradients in the space of features."""
-    phi: Any = op.factors()
-
-    def once(r: Array, total: Array) -> tuple[Array, Array]:
-        rho = c * r / e
-        w, b = primal_solve(phi, c * c / e, rho @ phi, jnp.sum(rho, axis=1) - total, border)
-        return (r - c * (w @ phi.T + b[:, None])) / e, b
-
-    u, db = once(r, total)
-    rest = r - e * u - c * (op.matmul(c * u) + db[:, None])
-    du, ddb = once(rest, total - jnp.sum(c * u, axis=1) if border else total)
-    return u + du, db + ddb
-
-
-def _conjugate_gradients(
-    op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool
-) -> tuple[Array, Array]:
+def _conjugate_gradients(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
     """All folds at once with K as it is stored; the border is eliminated by a second right-hand side."""
     diagonal = op.diagonal()[None, :]
     rho = (jnp.mean(diagonal) if border else jnp.zeros((), r.dtype)) * jnp.ones_like(total)
@@ -215,9 +187,9 @@ def _conjugate_gradients(
         return ee * u + cc * (op.matmul(cc * u) + shift)
 
     if not border:
-        return conjugate_gradients(matvec, r, scale), jnp.zeros_like(total)
+        return conjugate_gradients(matvec, r, lambda r: r / scale), jnp.zeros_like(total)
     right = jnp.concatenate([r + rho[:, None] * c * total[:, None], c])
-    both = conjugate_gradients(matvec, right, jnp.tile(scale, (2, 1)))
+    both = conjugate_gradients(matvec, right, lambda r: r / jnp.tile(scale, (r.shape[0] // scale.shape[0], 1)))
     u, along = jnp.split(both, 2)
     weight = jnp.sum(c * along, axis=1)
     db = jnp.where(weight > 0, (jnp.sum(c * u, axis=1) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)

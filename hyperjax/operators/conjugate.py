@@ -10,14 +10,23 @@ from ..types import Array
 __all__ = ["conjugate_gradients"]
 
 
-def conjugate_gradients(matvec: Callable[[Array], Array], b: Array, scale: Array, accuracy: float = 0.0) -> Array:
-    """Jacobi-preconditioned conjugate gradients on every row of b, down to rounding or to no progress.
+def conjugate_gradients(
+    matvec: Callable[[Array], Array],
+    b: Array,
+    precondition: Callable[[Array], Array],
+    accuracy: float = 0.0,
+    limit: int | None = None,
+) -> Array:
+    """Preconditioned conjugate gradients on every row of b, down to rounding or to no progress.
 
-    `scale` is the diagonal of the matrix, `accuracy` a residual, relative to b, that will do.
+    `precondition` multiplies by the inverse of what stands for the matrix, `accuracy` is a residual, relative to b in
+    that metric, that will do, `limit` the most steps.
     """
     eps = jnp.finfo(b.dtype).eps
-    goal = max(50.0 * float(eps), accuracy) ** 2 * jnp.sum(b * b / scale, axis=1)
-    limit = 4 * b.shape[1]
+    soft = precondition(b)
+    first = jnp.sum(b * soft, axis=1)
+    goal = max(50.0 * float(eps), accuracy) ** 2 * first
+    limit = 4 * b.shape[1] if limit is None else limit
 
     def cond(state: tuple[Array, ...]) -> Array:
         *_, rz, it = state
@@ -30,9 +39,10 @@ def conjugate_gradients(matvec: Callable[[Array], Array], b: Array, scale: Array
         go = (rz > goal) & (curve > 0)
         step = jnp.where(go, rz / jnp.where(go, curve, 1.0), 0.0)[:, None]
         x, res = x + step * d, res - step * Ad
-        new = jnp.where(go, jnp.sum(res * res / scale, axis=1), 0.0)
+        soft = precondition(res)
+        new = jnp.where(go, jnp.sum(res * soft, axis=1), 0.0)
         ratio = jnp.where(go, new / jnp.where(go, rz, 1.0), 0.0)[:, None]
-        return x, res, res / scale + ratio * d, new, it + 1
+        return x, res, soft + ratio * d, new, it + 1
 
-    start = (jnp.zeros_like(b), b, b / scale, jnp.sum(b * b / scale, axis=1), jnp.zeros((), jnp.int32))
+    start = (jnp.zeros_like(b), b, soft, first, jnp.zeros((), jnp.int32))
     return lax.while_loop(cond, body, start)[0]

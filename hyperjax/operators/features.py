@@ -2,28 +2,10 @@
 
 import jax.numpy as jnp
 
-from ..sparse import Matrix
 from ..types import Array
 from .base import Operator
 
-__all__ = ["Features", "gather_features"]
-
-
-SUM_BLOCK = 512
-"""Rows added up in one go: sums of sums keep the rounding of long columns down."""
-
-
-def gather_features(v: Array, phi: Array) -> Array:
-    """v Phi for v (T, n), as a sum of partial sums over blocks of rows."""
-    if isinstance(phi, Matrix):
-        return v @ phi
-    n = phi.shape[0]
-    whole = n // SUM_BLOCK * SUM_BLOCK
-    if whole <= SUM_BLOCK:
-        return v @ phi
-    blocks = phi[:whole].reshape(-1, SUM_BLOCK, phi.shape[1])
-    parts = jnp.einsum("tbk,bkp->btp", v[:, :whole].reshape(v.shape[0], -1, SUM_BLOCK), blocks)
-    return jnp.sum(parts, axis=0) + v[:, whole:] @ phi[whole:]
+__all__ = ["Features"]
 
 
 class Features(Operator):
@@ -36,7 +18,7 @@ class Features(Operator):
         return self.phi.shape[0]
 
     def matmul(self, v: Array) -> Array:
-        return gather_features(v, self.phi) @ self.phi.T
+        return v @ self.phi @ self.phi.T
 
     def whole(self) -> Array:
         return self.phi @ self.phi.T

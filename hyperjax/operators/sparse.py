@@ -1,13 +1,10 @@
 """K = X X' with sparse rows X: only products, K and X'X are never formed."""
 
-import jax.numpy as jnp
-
 from ..sparse import Matrix
 from ..types import Array
 from .base import Operator
-from .conjugate import conjugate_gradients
 
-__all__ = ["Sparse", "primal_solve"]
+__all__ = ["Sparse"]
 
 
 class Sparse(Operator):
@@ -41,32 +38,3 @@ class Sparse(Operator):
     def factors(self) -> Array:
         # it stands for an array: `v @ phi`, `w @ phi.T`, shape and dtype are there, rows one by one are not
         return self.phi  # type: ignore[return-value]
-
-
-def primal_solve(
-    phi: Matrix, h: Array, right: Array, right_b: Array, border: bool, accuracy: float = 0.0
-) -> tuple[Array, Array]:
-    """(w (T, p), b (T,)) with  w + Phi' h (Phi w + b) = right,  sum_i h_i (Phi w + b)_i = right_b  where there is a b.
-
-    Conjugate gradients, scaled by the diagonal, to a residual of `accuracy` relative to the right-hand side, or to
-    rounding.
-    """
-    scale = 1.0 + h @ phi.squared()
-    if not border:
-        out = conjugate_gradients(lambda w: w + (h * (w @ phi.T)) @ phi, right, scale, accuracy)
-        return out, jnp.zeros_like(right_b)
-    total = jnp.sum(h, axis=1)
-    total = jnp.where(total > 0, total, 1.0)
-
-    def matvec(x: Array) -> Array:
-        w, b = x[:, :-1], x[:, -1:]
-        weighted = h * (w @ phi.T + b)
-        return jnp.concatenate([w + weighted @ phi, jnp.sum(weighted, axis=1, keepdims=True)], axis=1)
-
-    x = conjugate_gradients(
-        matvec,
-        jnp.concatenate([right, right_b[:, None]], axis=1),
-        jnp.concatenate([scale, total[:, None]], axis=1),
-        accuracy,
-    )
-    return x[:, :-1], x[:, -1]

@@ -84,14 +84,14 @@ def run(
         if objective:
             progress = progress | (objective[0] < merit - small * jnp.abs(merit)) | ~jnp.isfinite(merit)
             merit = jnp.where(go & (objective[0] < merit), objective[0], merit)
-        best_z = jnp.where(better[:, None], z, p.z)
+        best_z, best = jnp.where(better[:, None], z, p.z), jnp.where(better, violation, p.best)
         return Progress(
             state,
             best_z,
             jnp.where(better, b, p.b),
             jnp.where(go, violation, p.violation),
-            jnp.where(better, violation, p.best),
-            granted(inner, best_z, tol),
+            best,
+            granted(inner, best_z, tol, best),
             merit,
             jnp.where(progress, 0, p.stalled + go.astype(jnp.int32)),
             p.iterations + go.astype(jnp.int32),
@@ -99,7 +99,7 @@ def run(
 
     if first is not None:
         z, b, far = first[0], first[1], jnp.where(jnp.isfinite(first[2]), first[2], far)
-    start = Progress(state, z, b, far, far, granted(inner, z, tol), jnp.full_like(b, jnp.inf), zero, zero)
+    start = Progress(state, z, b, far, far, granted(inner, z, tol, far), jnp.full_like(b, jnp.inf), zero, zero)
     end, _ = lax.while_loop(
         lambda c: jnp.any(active(c[0])) & (c[1] < max_steps), body, (start, jnp.zeros((), jnp.int32))
     )
@@ -110,8 +110,10 @@ SIGNS = 8
 """Draws of random signs that a product's rounding is judged by."""
 
 
-def granted(inner: Inner, z: Array, tol: Array) -> Array:
+def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
     """The tolerance (T,) at z: tol, or up to `inner.limit` the rounding of K z, below which no violation is known.
+
+    It is measured only where it decides, for a violation `worst` (T,) between tol and the limit.
 
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
     with random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks.
@@ -132,7 +134,7 @@ def granted(inner: Inner, z: Array, tol: Array) -> Array:
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
     # the size expected is at most |z| times K's largest entry, which spares most problems the products
-    return lax.cond(jnp.any(3.0 * most > tol) & jnp.any(inner.limit > tol), measure, lambda: tol)
+    return lax.cond(jnp.any((3.0 * most > tol) & (worst > tol) & (worst <= inner.limit)), measure, lambda: tol)
 
 
 def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, Array]:

@@ -1,19 +1,28 @@
 """Primal semismooth Newton for differentiable losses."""
 
+import math
+from typing import Any
+
 import jax.numpy as jnp
 from jax import lax
-from jax.scipy.linalg import cho_solve
 
-from ..operators import bordered_solve, feature_factor, gather_features, primal_solve
+from ..operators import Features, bordered_solve, factor_solve, feature_factors, feature_solve
 from ..problem import Inner
 from ..sparse import Matrix
 from ..types import Array, static
+from .dcd import part
 from .loop import Solver, imbalance, run, start_point
 
 __all__ = ["Newton", "line_length", "smooth_violation"]
 
+
 FORCING = 0.1
 """Relative residual of a step with sparse rows: conjugate gradients far from the solution need no more."""
+QUICK, PRODUCTS = 0.1, 10
+"""A step that brings the violation down to this fraction leaves the factors as they are: the next one is found with
+them by at most so many products."""
+SAMPLED, EVERY, SAMPLED_STEPS = 8192, 8, 20
+"""From how many rows on the search begins on a sample, every which row that is, and for how many steps at most."""
 
 
 class Newton(Solver):
@@ -23,7 +32,9 @@ class Newton(Solver):
         (B) with the curvatures h = s phi''(o) at the current outputs, then a step to a point of the segment
         where the derivative of the primal along it has changed sign or nearly vanished.  Where K = Phi Phi' is kept
         factored the same step is taken in w = Phi' z, and z = -s phi'(o) is read off: rounding in sums over samples
-        then never enters the direction.  With sparse rows conjugate gradients find the step, to a tenth.
+        then never enters the direction.  A step that brings the violation down tenfold leaves the factors as they
+        are, and conjugate gradients on all folds at once take the next one; from 8,192 rows on the search begins
+        with the solution for every eighth row.  With sparse rows conjugate gradients find the step, to a tenth.
     Stops when
         an upper bound of `kkt` that needs no prox is within tol: max t |z + s phi'(o)|, or max |Phi (w - Phi' z)|
         where K is factored; and |sum z| is small.
@@ -44,13 +55,22 @@ class Newton(Solver):
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` (or zeros); see the class."""
-        z, b = start_point(inner, init)
         phi = inner.op.factors()
-        step, start = _stored(inner, z, b) if phi is None else _factored(inner, phi, z, b)
-        # in float32 a violation that stands still has met rounding, not a hard problem; steps of conjugate gradients
-        # may still cross it (pcmac's raw counts at C = 1)
-        patience = 15 if z.dtype == jnp.float64 or isinstance(phi, Matrix) else 3
-        return run(step, start, inner, tol, self.max_steps, patience)
+        if phi is None:
+            step, start = _stored(inner, *start_point(inner, init))
+        elif init is None and inner.op.n >= SAMPLED and not isinstance(phi, Matrix):
+            step, start = _factored(inner, phi, *_sampled_start(inner, phi, tol))
+        else:
+            z, b = start_point(inner, init)
+            step, start = _factored(inner, phi, z @ phi, b)
+        return run(step, start, inner, tol, self.max_steps, _patience(phi, tol))
+
+
+def _patience(phi: Any, tol: Array) -> int:
+    """In float32 a violation that stands still has met rounding, not a hard problem; conjugate gradients may still
+    cross it (pcmac's raw counts at C = 1).
+    """
+    return 15 if tol.dtype == jnp.float64 or isinstance(phi, Matrix) else 3
 
 
 def _stored(inner: Inner, z: Array, b: Array):
@@ -76,42 +96,88 @@ def _stored(inner: Inner, z: Array, b: Array):
     return step, (z, inner.op.matmul(z), b)
 
 
-def _factored(inner: Inner, phi: Array, z: Array, b: Array):
-    """The step in (w, b) for K = Phi Phi', and its start."""
+def _factored(inner: Inner, phi: Array, w: Array, b: Array):
+    """The step in x = (w, b) for K = Phi Phi', and its start."""
+    border, accuracy = inner.border, math.sqrt(jnp.finfo(w.dtype).eps)
 
-    def gradient(w: Array, b: Array) -> tuple[Array, Array, Array]:
-        o = w @ phi.T + b[:, None]
+    def join(w: Array, b: Array) -> Array:
+        return jnp.concatenate([w, b[:, None]], axis=1) if border else w
+
+    def split(x: Array) -> tuple[Array, Array]:
+        return (x[:, :-1], x[:, -1]) if border else (x, jnp.zeros_like(b))
+
+    def at(x: Array, o: Array) -> tuple[Array, ...]:
+        """z, the gradient in x and the violation."""
         z = -inner.slope(o)
-        return o, z, w - gather_features(z, phi)
+        gw = split(x)[0] - z @ phi
+        worst = jnp.max(jnp.where(inner.s > 0, jnp.abs(gw @ phi.T), 0.0), axis=1)
+        return z, join(gw, -jnp.sum(z, axis=1)), jnp.maximum(worst, imbalance(inner, z, o))
 
-    def direction(h: Array, gw: Array, gb: Array) -> tuple[Array, Array]:
+    def direction(h: Array, g: Array, L: Array, stale: Array) -> tuple[Array, Array]:
+        def fresh() -> tuple[Array, Array]:
+            L = feature_factors(phi, h, border)
+            return factor_solve(L, -g), L
+
         if isinstance(phi, Matrix):
-            return primal_solve(phi, h, -gw, -gb, inner.border, FORCING)
-        return lax.map(fold, (h, gw, gb))
-
-    def fold(x: tuple[Array, Array, Array]) -> tuple[Array, Array]:
-        h, gw, gb = x
-        L = feature_factor(phi, h, inner.border)
-        if not inner.border:
-            return cho_solve((L, True), -gw), jnp.zeros_like(gb)
-        move = cho_solve((L, True), -jnp.append(gw, gb))
-        return move[:-1], move[-1]
+            return feature_solve(phi, h, -g, border, accuracy=FORCING), L
+        return lax.cond(stale, fresh, lambda: (feature_solve(phi, h, -g, border, L, accuracy, PRODUCTS), L))
 
     def step(state: tuple[Array, ...], active: Array):
-        w, b, o, z, gw = state
+        x, o, z, g, worst, least, L, stale = state
         h = inner.curvature(o)
-        dw, db = direction(h, gw, -jnp.sum(z, axis=1))
-        db = _bias_step(inner, h, -jnp.sum(z, axis=1), db)
-        norms = jnp.sum(w * dw, axis=1), jnp.sum(dw * dw, axis=1)
-        length = jnp.where(active, line_length(inner, o, dw @ phi.T + db[:, None], *norms), 0.0)
-        w, b = w + length[:, None] * dw, b + length * db
-        o, z, gw = gradient(w, b)
-        worst = jnp.max(jnp.where(inner.s > 0, jnp.abs(gw @ phi.T), 0.0), axis=1)
-        objective = 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(o), axis=1)
-        return (w, b, o, z, gw), z, b, jnp.maximum(worst, imbalance(inner, z, o)), objective
+        move, L = direction(h, jnp.where(active[:, None], g, 0.0), L, stale)
+        dw, db = split(move)
+        db = jnp.where(active, _bias_step(inner, h, -jnp.sum(z, axis=1), db), 0.0)
+        move, do = join(dw, db), dw @ phi.T + db[:, None]
 
-    w = gather_features(z, phi)
-    return step, (w, b, *gradient(w, b))
+        # the derivative of the primal along the step, at its two ends; what rounding leaves of it near the solution
+        # says less than a gradient that has halved
+        whole = at(x + move, o + do)
+        slope, slope_there = jnp.sum(g * move, axis=1), jnp.sum(whole[1] * move, axis=1)
+        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (whole[2] < 0.5 * least)
+
+        def shorter() -> tuple[Array, ...]:
+            norms = jnp.sum(split(x)[0] * dw, axis=1), jnp.sum(dw * dw, axis=1)
+            length = jnp.where(taken, 1.0, line_length(inner, o, do, *norms))[:, None]
+            return length[:, 0], *at(x + length * move, o + length * do)
+
+        length, z, g, after = lax.cond(jnp.all(taken), lambda: (jnp.ones_like(slope), *whole), shorter)
+        length = jnp.where(active, length, 0.0)[:, None]
+        x, o = x + length * move, o + length * do
+        w, b = split(x)
+        objective = 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(o), axis=1)
+        # curvatures that give a step like this are still those of the solution; else they are taken anew
+        stale = jnp.any(active & (after > QUICK * worst))
+        return (x, o, z, g, after, jnp.minimum(least, after), L, stale), z, b, after, objective
+
+    x = join(w, b)
+    o = w @ phi.T + split(x)[1][:, None]
+    z, g, worst = at(x, o)
+    size = 0 if isinstance(phi, Matrix) else x.shape[1]
+    L = jnp.broadcast_to(jnp.eye(size, dtype=x.dtype), (x.shape[0], size, size))
+    return step, (x, o, z, g, worst, worst, L, jnp.asarray(True))
+
+
+def _sampled_start(inner: Inner, phi: Array, tol: Array) -> tuple[Array, Array]:
+    """(w, b) of the problem on every eighth row, their losses weighted so that they stand for all rows.
+
+    Most of Newton's steps bring the weights to within sampling error of the solution, and an eighth of the rows does
+    for that.  A fold whose sample misleads (it may miss a class) starts at zero.
+    """
+    index = jnp.arange(0, inner.op.n, EVERY)
+    some = part(inner, index).replace(op=Features(phi[index]))
+    share = jnp.sum(inner.s, axis=1) / jnp.maximum(jnp.sum(some.s, axis=1), jnp.finfo(phi.dtype).tiny)
+    some = some.replace(s=some.s * jnp.where(jnp.isfinite(share), share, 1.0)[:, None])
+    zero = jnp.zeros((inner.s.shape[0], phi.shape[1]), phi.dtype)
+    step, start = _factored(some, phi[index], zero, zero[:, 0])
+    (z, b), _ = run(step, start, some, jnp.maximum(tol, 1e-2), SAMPLED_STEPS, _patience(phi, tol))
+    w = z @ phi[index]
+
+    def primal(w: Array, b: Array) -> Array:
+        return 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(w @ phi.T + b[:, None]), axis=1)
+
+    better = primal(w, b) < primal(zero, zero[:, 0])
+    return jnp.where(better[:, None], w, 0.0), jnp.where(better, b, 0.0)
 
 
 def _bias_step(inner: Inner, h: Array, gradient: Array, db: Array) -> Array:
