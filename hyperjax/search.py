@@ -171,7 +171,7 @@ def _line_search(
 ) -> Point | str:
     """The first point along d, cut to the bounds, that is solved and low enough, or why there is none.
 
-    Once the gradient promises less than `small` of what is left of the step, nothing that could be found matters.
+    It ends once the gradient promises less than `small` of what is left of the step: nothing there would matter.
     """
     noise = 4.0 * float(np.finfo(point.theta.dtype).eps) * abs(point.objective)
     length = min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
@@ -197,7 +197,7 @@ def _line_search(
         else:
             length *= 0.25
         if new.ok and -length * float(g @ d) < small:
-            return "tolerance"
+            break
     return "no_progress"
 
 

@@ -41,8 +41,8 @@ class Newton(Solver):
     Cost per step
         two products with K and one bordered solve a fold.
     Guarantee
-        the primal decreases, or the violation halves, at every step; the primal is strongly convex in f, so the outputs converge from any start, and
-        the last steps are quadratic (one step where phi is piecewise quadratic).
+        the primal decreases, or the violation halves, at every step; the primal is strongly convex in f, so the
+        outputs converge from any start, and the last steps are quadratic (one step where phi is piecewise quadratic).
     """
 
     max_steps: int = static(default=200)
