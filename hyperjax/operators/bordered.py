@@ -38,7 +38,7 @@ from .feature_space import factor_solve, feature_factors, feature_solve
 
 __all__ = ["bordered_solve"]
 
-DIRECT_SIZES = (64, 128, 256, 384, 512, 768, 1024, 1536, 2048, 2560)
+DIRECT_SIZES = (128, 256, 512, 768, 1024, 1536, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
 REFINEMENTS = 2
 """Corrections with the matrix itself after a solve with its ridged factor."""
