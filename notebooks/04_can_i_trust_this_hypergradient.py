@@ -114,8 +114,21 @@ print(report)
 print("trusted:", report.trusted)
 
 # %% [markdown]
-# A quasi-Newton search steps over such points, as it rarely stops on one. Where it matters, smooth the loss
-# (`SmoothHinge`, `SquaredHinge`, `Logistic`) or move on by a little.
+# What is well defined there is the slope to each side, and the set of gradients between the sides. Its shortest vector is
+# what a descent method wants: minus it is the steepest way down, and 0 means that there is none.
+
+# %%
+corner = {**hp, "loss": {"C": jnp.asarray(low)}}
+still = jax.tree.map(jnp.zeros_like, hp)
+for sign, side in ((1.0, "up"), (-1.0, "down")):
+    direction = {**still, "loss": {"C": jnp.asarray(sign)}}
+    slope = hj.directional_derivative(problem, corner, direction, X, y, folds, criterion, tol=1e-10)
+    print(f"C {side}: {float(slope):.6f}")
+print(hj.subdifferential(problem, corner, X, y, folds, criterion, tol=1e-10))
+
+# %% [markdown]
+# A quasi-Newton search steps over such points, as it rarely stops on one; `hj.tune(..., at_kinks="min-norm")` follows the
+# shortest vector where it does. Where kinks are everywhere, smooth the loss (`SmoothHinge`, `SquaredHinge`, `Logistic`).
 #
 # ## How well is the optimum determined?
 #
