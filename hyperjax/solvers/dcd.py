@@ -101,8 +101,8 @@ def _one_by_one(inner: Inner, order: Array) -> Inner:
 def part(inner: Inner, index: Array) -> Inner:
     """The same losses on the samples `index` only; the operator is not to be used."""
     n = inner.op.n
-    hp = jax.tree.map(lambda leaf: leaf[index] if jnp.shape(leaf) == (n,) else leaf, inner.hp)
-    return inner.replace(hp=hp, y=inner.y[:, index], s=inner.s[:, index])
+    loss, hp = jax.tree.map(lambda leaf: leaf[index] if jnp.shape(leaf) == (n,) else leaf, (inner.loss, inner.hp))
+    return inner.replace(loss=loss, hp=hp, y=inner.y[:, index], s=inner.s[:, index])
 
 
 def sample_prox(some: Inner, v: Array, t: Array) -> tuple[Array, Array]:
