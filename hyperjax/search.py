@@ -125,8 +125,7 @@ def quasi_newton(
         if g @ d >= 0:
             metric.restart(g)
             d = metric.direction(g, point.theta)
-        small = tol * abs(point.objective) if rules.promise else 0.0
-        new = _line_search(run, point, d, g, low, high, rules, small)
+        new = _line_search(run, point, d, g, low, high, rules)
         if isinstance(new, str):
             if metric.fresh:
                 return new
@@ -167,12 +166,9 @@ def _promised(metric: Any, point: Point, low: np.ndarray, high: np.ndarray) -> f
 
 
 def _line_search(
-    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, rules: Rules, small: float
+    run: Run, point: Point, d: np.ndarray, g: np.ndarray, low: np.ndarray, high: np.ndarray, rules: Rules
 ) -> Point | str:
-    """The first point along d, cut to the bounds, that is solved and low enough, or why there is none.
-
-    It ends once the gradient promises less than `small` of what is left of the step: nothing there would matter.
-    """
+    """The first point along d, cut to the bounds, that is solved and low enough, or why there is none."""
     noise = 4.0 * float(np.finfo(point.theta.dtype).eps) * abs(point.objective)
     length = min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
     for _ in range(rules.trials):
@@ -196,8 +192,6 @@ def _line_search(
             length *= float(np.clip(-slope / bend, 0.1, 0.5)) if bend > 0 else 0.5
         else:
             length *= 0.25
-        if new.ok and -length * float(g @ d) < small:
-            break
     return "no_progress"
 
 

@@ -114,8 +114,8 @@ print(report)
 print("trusted:", report.trusted)
 
 # %% [markdown]
-# What is well defined there is the slope to each side, and the set of gradients between the sides. Its shortest vector is
-# what a descent method wants: minus it is the steepest way down, and 0 means that there is none.
+# What is well defined there is the slope to each side, and the set of gradients between the sides. Its shortest vector
+# is what a descent method wants: minus it is the steepest way down, and 0 means that there is none.
 
 # %%
 corner = {**hp, "loss": {"C": jnp.asarray(low)}}
@@ -127,8 +127,9 @@ for sign, side in ((1.0, "up"), (-1.0, "down")):
 print(hj.subdifferential(problem, corner, X, y, folds, criterion, tol=1e-10))
 
 # %% [markdown]
-# A quasi-Newton search steps over such points, as it rarely stops on one; `hj.tune(..., at_kinks="min-norm")` follows the
-# shortest vector where it does. Where kinks are everywhere, smooth the loss (`SmoothHinge`, `SquaredHinge`, `Logistic`).
+# A quasi-Newton search steps over such points, as it rarely stops on one; `hj.tune(..., at_kinks="min-norm")` follows
+# the shortest vector where it does. Where kinks are everywhere, smooth the loss (`SmoothHinge`, `SquaredHinge`,
+# `Logistic`).
 #
 # ## How well is the optimum determined?
 #

@@ -14,18 +14,18 @@ def conjugate_gradients(
     matvec: Callable[[Array], Array],
     b: Array,
     precondition: Callable[[Array], Array],
-    accuracy: float = 0.0,
+    accuracy: Array | float = 0.0,
     limit: int | None = None,
 ) -> Array:
     """Preconditioned conjugate gradients on every row of b, down to rounding or to no progress.
 
-    `precondition` multiplies by the inverse of what stands for the matrix, `accuracy` is a residual, relative to b in
-    that metric, that will do, `limit` the most steps.
+    `precondition` multiplies by the inverse of what stands for the matrix, `accuracy` (a number, or one a row) is a
+    residual, relative to b in that metric, that will do, `limit` the most steps.
     """
     eps = jnp.finfo(b.dtype).eps
     soft = precondition(b)
     first = jnp.sum(b * soft, axis=1)
-    goal = max(50.0 * float(eps), accuracy) ** 2 * first
+    goal = jnp.maximum(50.0 * eps, accuracy) ** 2 * first
     limit = 4 * b.shape[1] if limit is None else limit
 
     def cond(state: tuple[Array, ...]) -> Array:

@@ -46,7 +46,7 @@ def factor_solve(L: Array, r: Array) -> Array:
 
 
 def feature_solve(
-    phi: Any, h: Array, r: Array, border: bool, L: Array | None = None, accuracy: float = 0.0, limit: int | None = None
+    phi: Any, h: Array, r: Array, border: bool, L: Array | None = None, accuracy: Any = 0.0, limit: int | None = None
 ) -> Array:
     """x (T, p or p + 1) by conjugate gradients: preconditioned by factors L or, for None, by the diagonal."""
 

@@ -17,7 +17,7 @@ __all__ = ["Newton", "line_length", "smooth_violation"]
 
 
 FORCING = 0.1
-"""Relative residual of a step with sparse rows: conjugate gradients far from the solution need no more."""
+"""Relative residual of a step with sparse rows; near the solution the violation itself, in output units."""
 QUICK, PRODUCTS = 0.1, 10
 """A step that brings the violation down to this fraction leaves the factors as they are: the next one is found with
 them by at most so many products."""
@@ -34,7 +34,7 @@ class Newton(Solver):
         factored the same step is taken in w = Phi' z, and z = -s phi'(o) is read off: rounding in sums over samples
         then never enters the direction.  A step that brings the violation down tenfold leaves the factors as they
         are, and conjugate gradients on all folds at once take the next one; from 8,192 rows on the search begins
-        with the solution for every eighth row.  With sparse rows conjugate gradients find the step, to a tenth.
+        with the solution for every eighth row.  With sparse rows conjugate gradients find the step, first to a tenth.
     Stops when
         an upper bound of `kkt` that needs no prox is within tol: max t |z + s phi'(o)|, or max |Phi (w - Phi' z)|
         where K is factored; and |sum z| is small.
@@ -113,19 +113,19 @@ def _factored(inner: Inner, phi: Array, w: Array, b: Array):
         worst = jnp.max(jnp.where(inner.s > 0, jnp.abs(gw @ phi.T), 0.0), axis=1)
         return z, join(gw, -jnp.sum(z, axis=1)), jnp.maximum(worst, imbalance(inner, z, o))
 
-    def direction(h: Array, g: Array, L: Array, stale: Array) -> tuple[Array, Array]:
+    def direction(h: Array, g: Array, L: Array, stale: Array, worst: Array) -> tuple[Array, Array]:
         def fresh() -> tuple[Array, Array]:
             L = feature_factors(phi, h, border)
             return factor_solve(L, -g), L
 
         if isinstance(phi, Matrix):
-            return feature_solve(phi, h, -g, border, accuracy=FORCING), L
+            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, worst)), L
         return lax.cond(stale, fresh, lambda: (feature_solve(phi, h, -g, border, L, accuracy, PRODUCTS), L))
 
     def step(state: tuple[Array, ...], active: Array):
         x, o, z, g, worst, least, L, stale = state
         h = inner.curvature(o)
-        move, L = direction(h, jnp.where(active[:, None], g, 0.0), L, stale)
+        move, L = direction(h, jnp.where(active[:, None], g, 0.0), L, stale, worst)
         dw, db = split(move)
         db = jnp.where(active, _bias_step(inner, h, -jnp.sum(z, axis=1), db), 0.0)
         move, do = join(dw, db), dw @ phi.T + db[:, None]
