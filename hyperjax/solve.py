@@ -211,11 +211,15 @@ def _start(problem: Problem, hp: Hyperparameters, y: Array, s: Array, init: Any)
     if init is None:
         return None
     z, b = checks.start(init, s.shape[0], y)
-    if isinstance(init, Solution):
-        before = jax.tree.map(lambda v: jnp.asarray(v, y.dtype), init.hp["loss"])
-        then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (before, hp["loss"])))
-        z = z * (now / then)[None, :]
-    return lax.stop_gradient((z, b))
+    return lax.stop_gradient((_grown(problem, init.hp, hp, y, z) if isinstance(init, Solution) else z, b))
+
+
+@jax.jit
+def _grown(problem: Problem, before: Hyperparameters, hp: Hyperparameters, y: Array, z: Array) -> Array:
+    """z (T, n) of a solution at the hyperparameters `before`, in proportion to the slope scales of the loss."""
+    at = jax.tree.map(lambda v: jnp.asarray(v, y.dtype), before["loss"])
+    then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (at, hp["loss"])))
+    return z * (now / then)[None, :]
 
 
 WORTH_A_COPY = 1 << 24
