@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import checks
-from .criteria.base import Criterion, apply
+from .criteria.base import Criterion, apply, refuse
 from .folds import Folds, as_folds
 from .implicit import kink_positions
 from .operators import bordered_solve
@@ -63,6 +63,7 @@ def hypergradient_info(
     The same gradient as jax.grad through `cross_decision`; `info` says how good it is.  `weights` (n,) count in
     training and in a criterion that takes them, as every one of hyperjax.criteria does.
     """
+    refuse(criterion)
     folds = as_folds(folds, y, checks.n_rows(X))
     solution = cross_solve(problem, hp, X, y, folds, weights, init, solver, tol)
     X, y, fitted, weights = checks.inputs(problem, hp, X, y, weights, folds=folds)
@@ -94,7 +95,10 @@ def _explicit(
 
     def value_of(outputs: Array, hp: Any) -> Array:
         moved = solution.replace(outputs=outputs)
-        return apply(criterion, moved.held_out(folds), y, folds, hp, weights)
+        value = apply(criterion, moved.held_out(folds), y, folds, hp, weights)
+        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
+            raise ValueError(f"criterion returned {value!r}: it must return one real number, a scalar of jax.numpy")
+        return value
 
     def inner_of(hp: Any) -> Inner:
         return problem.inner(hp, X, y, s)

@@ -16,9 +16,12 @@ from .domains import NonNegative
 from .folds import Folds
 from .folds import check as check_folds
 from .kernels.base import Kernel
+from .kernels.composite import Composite
 from .kernels.function import Function
 from .kernels.linear import Linear
+from .kernels.scaled import Scaled
 from .losses.base import Loss
+from .losses.wrapped import Wrapped
 from .problem import Problem
 from .results import Code
 from .solvers.loop import Solver
@@ -83,15 +86,27 @@ def parts(problem: Any, solver: Any) -> None:
         raise ValueError(f"problem is {_named(problem)}: pass hyperjax.Problem(loss=.., kernel=.., bias=..)")
     if not (isinstance(problem.bias, bool) or (isinstance(problem.bias, str) and problem.bias == "regularised")):
         raise ValueError(f'bias={problem.bias!r}: choose True, False or "regularised"')
-    kernel = problem.kernel
-    if isinstance(kernel, Function) and isinstance(kernel.function, type):
-        kernel = kernel.function
-    for name, part, wanted in (("loss", problem.loss, Loss), ("kernel", kernel, Kernel), ("solver", solver, Solver)):
-        if not isinstance(part, wanted) and not (name == "solver" and part is None):
-            either = " or a callable k(x, z)" if name == "kernel" else ""
-            hint = "pass an instance of it" if isinstance(part, type) else "pass an instance"
-            example = {"loss": "losses.Hinge()", "kernel": "kernels.RBF()", "solver": "solvers.Newton()"}[name]
-            raise ValueError(f"{name} is {_named(part)}: {hint}, such as hyperjax.{example}{either}")
+    _instance("loss", problem.loss, Loss, "losses.Hinge()")
+    _instance("kernel", problem.kernel, Kernel, "kernels.RBF() or a callable k(x, z)")
+    if solver is not None:
+        _instance("solver", solver, Solver, "solvers.Newton()")
+
+
+def _instance(name: str, part: Any, wanted: type, example: str) -> None:
+    """Refuse a part, or one inside it, that is no instance of its class."""
+    if isinstance(part, Function) and isinstance(part.function, type):
+        part = part.function
+    if not isinstance(part, wanted):
+        hint = "pass an instance of it" if isinstance(part, type) else "pass an instance"
+        raise ValueError(f"{name} is {_named(part)}: {hint}, such as hyperjax.{example}")
+    if isinstance(part, Composite):
+        if not isinstance(part.kernels, tuple):
+            raise ValueError(f"{name}.kernels is {_named(part.kernels)}: pass a list of kernels")
+        for i, kernel in enumerate(part.kernels):
+            _instance(f"{name}.kernels[{i}]", kernel, wanted, example)
+    elif isinstance(part, (Scaled, Wrapped)):
+        inside = "kernel" if isinstance(part, Scaled) else "loss"
+        _instance(f"{name}.{inside}", getattr(part, inside), wanted, example)
 
 
 def _named(value: Any) -> str:
@@ -108,11 +123,12 @@ def array(name: str, value: Any, dtype: Any = None) -> Array:
         raise ValueError(f"{name} has masked entries: remove or impute them first")
     if not isinstance(value, jax.Array):
         try:
-            value = np.asarray(value)
+            value = np.asarray(value) if concrete(value) else jnp.asarray(value)
         except (ValueError, TypeError) as error:
             raise ValueError(f"{name} is not a rectangular array of numbers, make it one: {error}") from None
     kind = value.dtype
-    if not any(jnp.issubdtype(kind, real) for real in (jnp.floating, jnp.integer, jnp.bool_)):
+    real = any(jnp.issubdtype(kind, real) for real in (jnp.floating, jnp.integer, jnp.bool_))
+    if not real or kind.kind == "m":  # NumPy counts a length of time among the integers
         what = "complex numbers" if jnp.issubdtype(kind, jnp.complexfloating) else f"values of type {kind}"
         raise ValueError(f"{name} holds {what}: convert it to real numbers first")
     if dtype is None:
@@ -275,10 +291,11 @@ def start(init: Any, folds: int, y: Array) -> tuple[Array, Array]:
     return z, b
 
 
-def sound(problem: Problem, hp: Hyperparameters, y: Array, s: Array) -> Array:
+def sound(problem: Problem, hp: Hyperparameters, X: Any, y: Array, s: Array) -> Array:
     """Whether the values of each fold (T,) are ones an eager call accepts: what a code must tell under jit."""
     inside = [jnp.asarray(True), *jax.tree.leaves(jax.tree.map(_lies_inside, hp, problem.domains(hp)))]
     in_play = s > 0
+    inside.append(jnp.asarray(problem.kernel.sound(X, hp["kernel"])))
     good = jnp.all(s >= 0, axis=1) & jnp.any(in_play, axis=1) & jnp.all(jnp.stack(inside))
     if problem.loss.labels:
         good = good & jnp.all(~in_play | (jnp.abs(jnp.broadcast_to(y, s.shape)) == 1.0), axis=1)
@@ -307,7 +324,8 @@ def tolerance(tol: Any, dtype: Any) -> Array:
     if tol is None:
         return jnp.asarray([1e-8 if dtype == jnp.float64 else 1e-3, jnp.inf], dtype)
     if not concrete(tol):
-        return jnp.full((2,), tol, dtype)
+        # no solution is within an infinite tolerance, as none is within NaN
+        return jnp.full((2,), jnp.where(jnp.isfinite(tol), tol, jnp.nan), dtype)
     value = np.asarray(tol)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < np.inf:
         raise ValueError(f"tol={tol!r}: give one positive number, in units of the outputs")
@@ -325,6 +343,8 @@ def n_rows(X: Any) -> int:
     shape = X.shape if hasattr(X, "shape") else array("X", X).shape
     if len(shape) == 0:
         raise ValueError(f"X is {X!r}: pass an array of rows and columns")
+    if len(shape) != 2:
+        raise ValueError(f"X has shape {shape}: give it two dimensions, rows and columns")
     return int(shape[0])
 
 

@@ -1,6 +1,5 @@
 """What a search is asked to do, checked on the host and turned into tasks."""
 
-import inspect
 from typing import Any, NamedTuple
 
 import jax
@@ -10,7 +9,7 @@ import numpy as np
 from . import checks, coordinates, loo
 from . import folds as splits
 from .coordinates import Coordinates, dotted, flatten
-from .criteria.base import Criterion
+from .criteria.base import Criterion, refuse
 from .criteria.smooth_error import SmoothError
 from .criteria.squared_error import SquaredError
 from .domains import Positive
@@ -189,11 +188,8 @@ def _merge(where: str, usual: Any, given: Any) -> Any:
 def _criterion(problem: Problem, criterion: Any, y: np.ndarray, rough: bool) -> Any:
     if criterion is None:
         criterion = SmoothError() if problem.loss.labels else SquaredError()
-    if isinstance(criterion, type) or not callable(criterion):
-        what = f"the class {criterion.__name__}" if isinstance(criterion, type) else repr(criterion)
-        raise ValueError(f"criterion is {what}: pass an instance, as hyperjax.criteria.SmoothError(), or a callable")
+    refuse(criterion)
     if not isinstance(criterion, Criterion):
-        _two_arguments(criterion)
         return criterion
     if not criterion.smooth and not rough:
         raise ValueError(
@@ -205,18 +201,6 @@ def _criterion(problem: Problem, criterion: Any, y: np.ndarray, rough: bool) -> 
         if objection:
             raise ValueError(f"criterion {type(criterion).__name__}: {objection}")
     return criterion
-
-
-def _two_arguments(function: Any) -> None:
-    try:
-        inspect.signature(function).bind(None, None)
-    except TypeError as error:
-        names = {"folds", "hp", "weights"}
-        missing = [n for n in inspect.signature(function).parameters if n not in names]
-        if len(missing) != 2:
-            raise ValueError(f"criterion must be callable as criterion(o, y): {error}") from None
-    except ValueError:
-        return
 
 
 def _rows(folds: Any, y: Array, dtype: Any, groups: Any, seed: int, single: bool) -> Folds:

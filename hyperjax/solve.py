@@ -191,7 +191,7 @@ def solve_batch(
     (z, b), stats = method.solve(fixed, lax.stop_gradient(init), tol)
     b, o, chosen = settle_bias(fixed, z, b)
     facts = certificate(fixed, z, b, o, chosen, tol)
-    facts["code"] = jnp.where(checks.sound(problem, hp, y, s), facts["code"], Code.NONFINITE)
+    facts["code"] = jnp.where(checks.sound(*lax.stop_gradient((problem, hp, X, y, s))), facts["code"], Code.NONFINITE)
     z, b, o = attach(*lax.stop_gradient((z, b, o)), inner)
     if problem.bias == "regularised":
         b = jnp.sum(z, axis=1)
@@ -240,9 +240,15 @@ def _support(X: Array, z: Array, m: int) -> tuple[Array, Array]:
 
 
 def held_out(outputs: Array, code: Array, folds: Folds) -> Array:
-    """Of the outputs (T, n) those of tested rows: (n,), or (R, n) for R > 1 repeats; NaN where a fold failed."""
+    """Of the outputs (T, n) those of tested rows: (n,), or (R, n) for R > 1 repeats; NaN where a fold failed.
+
+    NaN too where a row has no output of its own: it trained the fold that tests it, or several folds of one repeat test
+    it.  Folds that are traced cannot be refused for that.
+    """
     failed = jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))[:, None]
-    own = jnp.where(folds.test > 0, jnp.where(failed, jnp.nan, outputs), 0.0)
-    if folds.repeats == 1:
-        return jnp.sum(own, axis=0)
-    return jnp.sum(own.reshape(folds.repeats, -1, own.shape[1]), axis=1)
+    tested = folds.test > 0
+    own = jnp.where(tested, jnp.where(failed | (folds.train > 0), jnp.nan, outputs), 0.0)
+    blocks = folds.repeats, -1, own.shape[1]
+    alone = jnp.sum(tested.reshape(blocks), axis=1) <= 1
+    out = jnp.where(alone, jnp.sum(own.reshape(blocks), axis=1), jnp.nan)
+    return out[0] if folds.repeats == 1 else out

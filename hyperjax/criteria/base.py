@@ -12,7 +12,7 @@ from ..domains import Domain, Positive
 from ..folds import Folds
 from ..types import Array, Hyperparameters, Module
 
-__all__ = ["Criterion", "apply", "hard"]
+__all__ = ["Criterion", "apply", "hard", "refuse"]
 
 
 class Criterion(Module):
@@ -100,6 +100,21 @@ def _evaluate(measure: Callable[..., Array], o: Any, y: Any, folds: Folds | None
         return jnp.where(finite, 1.0, jnp.nan).astype(o.dtype) * measure(seen, target, w, own)
 
     return one(o, w) if o.ndim == 1 else jnp.mean(jax.vmap(one)(o, w))
+
+
+def refuse(criterion: Any) -> None:
+    """A ValueError where `criterion` is neither a Criterion nor a callable of (o, y)."""
+    if isinstance(criterion, type) or not callable(criterion):
+        what = f"the class {criterion.__name__}" if isinstance(criterion, type) else repr(criterion)
+        raise ValueError(f"criterion is {what}: pass an instance, as hyperjax.criteria.SmoothError(), or a callable")
+    try:
+        inspect.signature(criterion).bind(None, None)
+    except TypeError as error:
+        names = {"folds", "hp", "weights"}
+        if len([n for n in inspect.signature(criterion).parameters if n not in names]) != 2:
+            raise ValueError(f"criterion must be callable as criterion(o, y): {error}") from None
+    except ValueError:  # a function of another language, whose arguments nobody can list
+        return
 
 
 def apply(criterion: Any, o: Array, y: Array, folds: Folds, hp: Hyperparameters, weights: Any = None) -> Array:

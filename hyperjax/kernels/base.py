@@ -4,12 +4,17 @@ import dataclasses
 from typing import Any, ClassVar
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ..domains import Domain, Positive
 from ..types import Array, Hyperparameters, Module
+from ._matrices import asymmetry, indefiniteness
 
 __all__ = ["Kernel", "as_kernel"]
+
+_ROWS = 8
+"""Rows on which a formula is tried."""
 
 
 class Kernel(Module):
@@ -49,7 +54,7 @@ class Kernel(Module):
 
     def select(self, X: Any) -> Any:
         """The columns this kernel looks at."""
-        return X if self.columns is None else X[:, np.asarray(self.columns)]
+        return X if self.columns is None else X[:, np.asarray(self.columns, int)]
 
     def cross(self, hp: Hyperparameters, X: Array, Z: Array) -> Array:
         """The matrix k(x_i, z_j), shape (rows of X, rows of Z)."""
@@ -76,13 +81,54 @@ class Kernel(Module):
 
     def problem_with(self, X: np.ndarray, hp: dict[str, Any]) -> str | None:
         """Anything wrong with data and hyperparameters beyond their domains, in words (on the host)."""
-        if self.columns is None:
+        if self.columns is not None:
+            d = X.shape[1]
+            outside = [c for c in self.columns if not -d <= c < d]
+            if outside:
+                return f"{type(self).__name__} looks at columns {outside}, and X has columns 0 to {d - 1}"
+            if not self.columns:
+                return f"{type(self).__name__} has columns=(): give it at least one, or None for all"
+        # a kernel that builds its own matrix is the library's, or answers for itself
+        return self._tried(X, hp) if type(self).cross is Kernel.cross else None
+
+    def sound(self, X: Array, hp: Hyperparameters) -> Array | bool:
+        """The part of `problem_with` that costs next to nothing, for traced values: a code then says no."""
+        return True
+
+    @property
+    def _name(self) -> str:
+        """What messages call it."""
+        return type(self).__name__
+
+    def _formula(self, x: Array, z: Array, hp: Hyperparameters) -> Any:
+        """k as its author wrote it, before it is made a number of X's type."""
+        return self.k(x, z, hp)
+
+    def _tried(self, X: np.ndarray, hp: dict[str, Any]) -> str | None:
+        """What k does on a few rows that no kernel may; definiteness beyond them is its author's word."""
+        rows, hp, name = jnp.asarray(self.select(X)[:_ROWS]), jax.tree.map(jnp.asarray, hp), f"the kernel {self._name}"
+        try:
+            out = jax.eval_shape(self._formula, rows[0], rows[0], hp)
+        except (TypeError, ValueError) as error:
+            return f"{name} fails on two rows, make it of jax.numpy operations: {str(error).splitlines()[0][:150]}"
+        if getattr(out, "shape", None) != ():
+            found = f"shape {out.shape}" if hasattr(out, "shape") else f"a {type(out).__name__}"
+            return f"{name} must return a scalar for two rows, and returned {found}; sum over features"
+        if jnp.issubdtype(out.dtype, jnp.complexfloating):
+            return f"{name} returns complex numbers; take their real part or absolute value"
+        K = np.asarray(_matrix(self.replace(columns=None), hp, rows), rows.dtype)
+        if not np.all(np.isfinite(K)):
+            return f"{name} is not finite on the first {len(rows)} rows of X; guard its divisions"
+        found = asymmetry(K)
+        if found:
+            return f"{name} is not symmetric: k(x, z) and k(z, x) {found}; use (k(x, z) + k(z, x))/2 if that is meant"
+        found = indefiniteness(K)
+        if found is None:
             return None
-        d = X.shape[1]
-        outside = [c for c in self.columns if not -d <= c < d]
-        if outside:
-            return f"{type(self).__name__} looks at columns {outside}, and X has columns 0 to {d - 1}"
-        return None if self.columns else f"{type(self).__name__} has columns=(): give it at least one, or None for all"
+        return (
+            f"{name} is far from positive semidefinite: its matrix of the first {len(rows)} rows of X has eigenvalue "
+            f"{found[0]:.3g} against a largest of {found[1]:.3g}; change its formula or its hyperparameters"
+        )
 
     def __add__(self, other: Any) -> "Kernel":
         """k1 + k2: their sum."""
@@ -107,3 +153,8 @@ def as_kernel(kernel: Any) -> Any:
     if callable(kernel) and not isinstance(kernel, (Kernel, jax.Array)):
         return Function(kernel)
     return kernel
+
+
+@jax.jit
+def _matrix(kernel: Kernel, hp: Hyperparameters, rows: Array) -> Array:
+    return kernel.cross(hp, rows, rows)

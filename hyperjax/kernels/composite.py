@@ -1,7 +1,10 @@
 """What kernels made of kernels share."""
 
+import functools
 from collections.abc import Sequence
 from typing import Any
+
+import jax.numpy as jnp
 
 from ..types import Array
 from .base import Kernel, as_kernel
@@ -52,6 +55,10 @@ class Composite(Kernel):
             if message is not None:
                 return f"kernels[{p}]: {message}"
         return None
+
+    def sound(self, X, hp):
+        X, children = self.select(X), zip(self.kernels, hp["kernels"], strict=True)
+        return functools.reduce(jnp.logical_and, [kernel.sound(X, part) for kernel, part in children], True)
 
     def crosses(self, hp, X, Z) -> list[Array]:
         """The children's matrices."""

@@ -49,6 +49,9 @@ class ExpChi2(Kernel):
             "shift or rescale the features, or use RBF or Laplacian"
         )
 
+    def sound(self, X, hp):
+        return jnp.all(self.select(X) >= 0)
+
 
 def _chi2(x: Array, z: Array) -> Array:
     """(x - z)^2 / (x + z) elementwise, 0 where the sum is not positive."""

@@ -60,5 +60,8 @@ class Scaled(Kernel):
         message = self.kernel.problem_with(self.select(X), hp["kernel"])
         return None if message is None else f"kernel: {message}"
 
+    def sound(self, X, hp):
+        return self.kernel.sound(self.select(X), hp["kernel"])
+
 
 EXAMPLES = [Scaled(RBF(), 2.0)]

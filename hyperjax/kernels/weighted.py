@@ -46,6 +46,9 @@ class Weighted(Composite):
             return "Weighted has all beta 0, which makes the kernel 0; give at least one kernel a positive weight"
         return super().problem_with(X, hp)
 
+    def sound(self, X, hp):
+        return jnp.any(hp["beta"] != 0) & super().sound(X, hp)
+
     def _weigh(self, hp, parts):
         return functools.reduce(jnp.add, [hp["beta"][p] * part for p, part in enumerate(parts)])
 

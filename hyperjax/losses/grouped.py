@@ -47,6 +47,9 @@ class Grouped(Wrapped):
         groups = np.asarray(self.groups)
         if groups.shape != np.shape(y):
             return f"groups must name one group for each of the {len(y)} rows, found shape {groups.shape}"
+        if groups.min() < 0 or groups.max() >= self.n_groups:
+            reach = f"{groups.min()} to {groups.max()}"
+            return f"groups must be numbers from 0 and below n_groups = {self.n_groups}, and reach from {reach}"
         for name, leaf in hp.items():
             if np.shape(leaf) not in ((), (self.n_groups,)):
                 return f"{name} must hold one value for each of the {self.n_groups} groups, found {np.shape(leaf)}"

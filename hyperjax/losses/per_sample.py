@@ -23,6 +23,10 @@ class PerSample(Wrapped):
         start = self.loss.init(X, y)
         if "C" not in start:
             raise ValueError(f"PerSample needs a loss with a hyperparameter C; {type(self.loss).__name__} has none")
+        if jnp.ndim(start["C"]):
+            raise ValueError(
+                f"PerSample needs a loss with one C, and {type(self.loss).__name__} has several: wrap the loss inside"
+            )
         return {**start, "C": jnp.full((len(y),), start["C"])}
 
     def expand(self, hp):
