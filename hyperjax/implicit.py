@@ -57,7 +57,7 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
     loss_part = jnp.zeros_like(z) if loss_part is None else loss_part
 
     g = loss_part - (1.0 - P) * kernel_part
-    dz, db = bordered_solve(inner.op, P, t, g, jnp.zeros_like(b), inner.border, inner.smooth)
+    dz, db = bordered_solve(inner.op, P, t, g, jnp.zeros_like(b), inner.border, inner.smooth, again=inner.smooth)
     df = inner.op.matmul(dz) + kernel_part
     if inner.border and inner.loss.flat:
         db = jnp.where(nobody, _midpoint_jvp(inner, z, o - b[:, None], df, local, d_local), db)

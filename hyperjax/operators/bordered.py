@@ -45,35 +45,43 @@ REFINEMENTS = 2
 
 
 def bordered_solve(
-    op: Operator, P: Array, t: Array, g: Array, total: Array, border: bool, smooth: bool
+    op: Operator, P: Array, t: Array, g: Array, total: Array, border: bool, smooth: bool, again: bool = False
 ) -> tuple[Array, Array]:
     """dz (T, n) and db (T,) of the system above; linear in (g, total), differentiable in everything.
 
-    `border` says whether the bias is unregularised, `smooth` that P is never 0 (a choice of method only).
+    `border` says whether the bias is unregularised, `smooth` that P is never 0 (a choice of method only).  `again`
+    keeps the derivative in P right at P = 1 too, where c has none (a curved loss at a weight of 0), for two more
+    products: there D = (1 - P)/(t P) is 0 but for its derivative, and dz = v - D (K v + db) with v = base + c u.
     """
     gap, e = 1.0 - P, t * P
     c = jnp.where(gap > 0, jnp.sqrt(jnp.where(gap > 0, gap, 1.0)), 0.0)
     read_off = lax.stop_gradient((gap * op.diagonal()[None, :] <= e) | (c <= 0))
     base = jnp.where(read_off, g / jnp.where(read_off, e, 1.0), 0.0)
+    D = jnp.where(c <= 0, gap / jnp.where(c <= 0, e, 1.0), 0.0)
+
+    def bent(v: Array, db: Array) -> Array:
+        return v - D * (op.matmul(v) + db[:, None]) if again else v
+
+    none = jnp.zeros_like(total)
+    straight, base = base, bent(base, none)
     rhs = jnp.where(read_off, 0.0, g / jnp.where(read_off, 1.0, c)) - c * op.matmul(base)
 
-    def symmetric(u: Array) -> Array:
-        return e * u + c * op.matmul(c * u)
+    def symmetric(u: Array, db: Array = none) -> Array:
+        return e * u + c * op.matmul(bent(c * u, db))
 
     op0, c0, e0 = op.constant(), lax.stop_gradient(c), lax.stop_gradient(e)
     if not border:
-        zero = jnp.zeros_like(total)
         u = lax.custom_linear_solve(
-            symmetric, rhs, solve=lambda _, r: _solve(op0, c0, e0, r, zero, border, smooth)[0], symmetric=True
+            symmetric, rhs, solve=lambda _, r: _solve(op0, c0, e0, r, none, border, smooth)[0], symmetric=True
         )
-        return base + c * u, zero
+        return bent(straight + c * u, none), none
 
     def join(u: Array, db: Array) -> Array:
         return jnp.concatenate([u, db[:, None]], axis=1)
 
     def matvec(x: Array) -> Array:
         u, db = x[:, :-1], x[:, -1]
-        return join(symmetric(u) + c * db[:, None], jnp.sum(c * u, axis=1))
+        return join(symmetric(u, db) + c * db[:, None], jnp.sum(bent(c * u, db), axis=1))
 
     # one array, not a pair: JAX transposes the solve only where its whole right-hand side is linear
     x = lax.custom_linear_solve(
@@ -82,7 +90,7 @@ def bordered_solve(
         solve=lambda _, r: join(*_solve(op0, c0, e0, r[:, :-1], r[:, -1], border, smooth)),
         symmetric=True,
     )
-    return base + c * x[:, :-1], x[:, -1]
+    return bent(straight + c * x[:, :-1], x[:, -1]), x[:, -1]
 
 
 def _solve(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool, smooth: bool) -> tuple[Array, Array]:
