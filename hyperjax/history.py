@@ -12,8 +12,9 @@ __all__ = ["History"]
 class History(Sequence):
     """The records of a search, in order.
 
-    A record is a dict: step, stage, hp (a tree of NumPy arrays), value (the criterion), hard (its hard counterpart),
-    objective (value and prior: what was made small), gradient_norm, gap, kkt, codes (one hyperjax.Code a fold),
+    A record is a dict: step, stage, start (from which of several starting points, counted from 0), hp (a tree of NumPy
+    arrays), value (the criterion), hard (its hard counterpart), objective (value and prior: what was made small),
+    gradient_norm, gap, kkt, codes (one hyperjax.Code a fold),
     seconds since the start, and of this search so far evaluations, inner_iterations (of all folds) and
     kernel_products (products of K with one vector: at least one an inner iteration, and two to certify each fold).
     """

@@ -74,10 +74,12 @@ class Run:
         self.bar = _bar(progress)
         self.best: Point | None = None
         self.start: Any = None
+        self.start_number = 0
 
     def begin(self, task: objective.Task, stage: str) -> None:
         """From now on points belong to this task."""
         self.task, self.stage, self.best, self.last, self.differentiated = task, stage, None, None, False
+        self.start_number = 0
         if self.start is None:
             # from the host, where nothing needs compiling
             self.start = tuple(jnp.asarray(np.zeros(s.shape, s.dtype)) for s in jax.eval_shape(task.start))
@@ -188,6 +190,7 @@ class Run:
         record = {
             "step": self.step,
             "stage": self.stage,
+            "start": self.start_number,
             "hp": jax.tree.map(np.asarray, natural(self.task.coords, jnp.asarray(point.theta))),
             "value": point.value,
             "hard": None if np.isnan(point.hard) else point.hard,

@@ -127,8 +127,9 @@ def tune(
     `hold` names what is not tuned.  `stages` are searched one after the other: "isotropic" moves vectors (the widths
     of an ARD kernel, one C a row) as one, "full" moves everything, a list of names moves those; the default is
     isotropic first where there are vectors.  `prior` pulls the logarithms of a stage towards its start: "auto" (on
-    for more than 10), None, or a strength in units of "auto".  `starts` > 1 evaluates that many points in one batch
-    and goes on from the best.
+    for more than 10), None, or a strength in units of "auto".  `starts` > 1 searches the first stage from that many
+    points, the start values and others drawn around them by `seed`, and goes on from the best end: it costs as much as
+    so many searches.
 
     `optimizer` is "bfgs" (limited memory beyond 200 coordinates), "lbfgs" for the same, or an optax transformation.
     Every stage ends when a step and what the next one promises change the objective by no more than `tol` relatively,
@@ -187,29 +188,39 @@ def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, sta
     coords, task = run.task.coords, run.task
     low, high = (np.asarray(end, float) for end in (coords.low, coords.high))
     theta = np.clip(np.asarray(task.centre), low, high)
-    if starts > 1:
-        theta = _best_start(run, theta, low, high, starts, seed)
-    point = run(theta)
-    if not point.ok:
+    others = _drawn(run, theta, low, high, starts, seed) if starts > 1 else []
+    first = run(theta)
+    points = [first, *others] if first.ok else others
+    if not points:
         raise RuntimeError(
-            f"the search cannot start: the folds could not be solved at the start values ({point.explain()}); scale "
+            f"the search cannot start: the folds could not be solved at the start values ({first.explain()}); scale "
             "the features, start elsewhere (init=) or hold what makes the problem hard"
         )
-    strength = plan.prior(coords, point.value)
+    strength = plan.prior(coords, points[0].value)
     run.task = task.replace(centre=jnp.asarray(theta, task.X.dtype), strength=jnp.asarray(strength, task.X.dtype))
-    run.note(point)
-    if isinstance(optimizer, str):
-        return search.quasi_newton(run, point, low, high, tol, max_steps, memory=optimizer == "lbfgs")
-    return search.first_order(run, point, low, high, tol, max_steps, optimizer)
+    # the values of the others are without the prior
+    run.best = first if first.ok else None
+    reason = "no_progress"
+    for number, point in enumerate(points):
+        point = point if point is first else run(point.theta)
+        if not point.ok:
+            continue
+        run.start_number, before = number, run.best
+        run.note(point)
+        if isinstance(optimizer, str):
+            end = search.quasi_newton(run, point, low, high, tol, max_steps, memory=optimizer == "lbfgs")
+        else:
+            end = search.first_order(run, point, low, high, tol, max_steps, optimizer)
+        if number == 0 or run.best is not before:
+            reason = end
+    return reason
 
 
-def _best_start(run: Run, theta: np.ndarray, low: np.ndarray, high: np.ndarray, starts: int, seed: int) -> np.ndarray:
-    """The best of several points around theta, theta among them, evaluated in one batch."""
-    drawn = theta + SPREAD_OF_STARTS * np.random.default_rng(seed).normal(size=(starts, len(theta)))
-    drawn[0] = theta
-    thetas = np.clip(drawn, low, high).astype(run.task.X.dtype)
-    points = [point for point in run.points(thetas) if point.ok]
-    return min(points, key=lambda point: point.objective).theta if points else thetas[0]
+def _drawn(run: Run, theta: np.ndarray, low: np.ndarray, high: np.ndarray, starts: int, seed: int) -> list[Point]:
+    """Further points to start from, drawn around theta and evaluated in one batch, the most promising first."""
+    steps = np.random.default_rng(seed).normal(size=(starts, len(theta)))[1:]
+    thetas = np.clip(theta + SPREAD_OF_STARTS * steps, low, high).astype(run.task.X.dtype)
+    return sorted((point for point in run.points(thetas) if point.ok), key=lambda point: point.value)
 
 
 def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str, **details: Any) -> TuneResult:

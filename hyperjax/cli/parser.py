@@ -138,7 +138,7 @@ def _search_options(group: Any) -> None:
     add("--optimizer", choices=["bfgs", "lbfgs", "adam"], help="default: bfgs")
     add("--stages", metavar="NAME[,NAME]", type=_names, help="as isotropic,full: one common width first")
     add("--prior", metavar="STRENGTH", type=_prior, help="auto, none or a number; default: auto")
-    add("--starts", metavar="N", type=_whole(1), help="starting points; default: 1")
+    add("--starts", metavar="N", type=_whole(1), help="searches from so many points, the best end counts; default: 1")
     add("--max-steps", metavar="N", type=_whole(1), help="default: 50")
     add("--max-seconds", metavar="S", type=float)
     add("--tol", metavar="T", type=float, help="stop at relative changes below it; default: 1e-3")

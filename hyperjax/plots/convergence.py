@@ -29,7 +29,7 @@ class ConvergenceDisplay:
         columns = {name: [record[name] for record in result.history] for name in ("evaluations", "value", "hard")}
         hard = np.array([np.nan if value is None else value for value in columns["hard"]], float)
         slope = np.array([record["gradient_norm"] for record in result.history], float)
-        stage = [record["stage"] for record in result.history]
+        stage = [f"start {r['start'] + 1}" if r.get("start") else r["stage"] for r in result.history]
         counts, value = (np.asarray(columns[name], float) for name in ("evaluations", "value"))
         return cls(counts, value, hard, slope, stage, type(result.criterion).__name__).plot(ax)
 

@@ -39,6 +39,19 @@ class Killed(Exception):
     """Ends a search like a kill: nothing of it runs any further."""
 
 
+def test_several_starts_go_on_to_the_same_bits(tmp_path):
+    whole = search(starts=3, max_steps=2)
+    assert {record["start"] for record in whole.history} == {0, 1, 2}
+
+    def end(record):
+        if record["start"] == 1:
+            raise Killed
+
+    with pytest.raises(Killed):
+        search(tmp_path / "run.npz", callback=end, starts=3, max_steps=2)
+    same(search(tmp_path / "run.npz", starts=3, max_steps=2), whole)
+
+
 @pytest.mark.parametrize("step", [0, 3, 7])
 def test_a_search_that_ended_anywhere_goes_on_to_the_same_bits(tmp_path, step):
     whole = search()

@@ -140,10 +140,31 @@ def test_an_interrupt_keeps_the_best_point():
     assert result.value == result.history[1]["value"] < result.history[0]["value"]
 
 
-def test_several_starts_are_never_worse_at_the_start():
-    one, many = tuned(max_steps=0), tuned(max_steps=0, starts=5)
-    assert many.value <= one.value
-    assert many.n_evaluations == 6
+def test_several_starts_are_searched_and_the_best_end_is_returned():
+    """A slow wave and a fast one: a wide kernel fits the first, a narrow one both, with a ridge between them."""
+    x = np.sort(RNG.uniform(size=N))
+    waves = np.sin(6.0 * x) + 0.6 * np.sin(60.0 * x) + 0.1 * RNG.normal(size=N)
+    problem = hj.Problem(hj.losses.Squared(), hj.kernels.RBF())
+    settings = {"init": {"kernel": {"gamma": 60.0}}, "progress": False}
+    one, many = (hj.tune(problem, x[:, None], waves, 4, starts=starts, **settings) for starts in (1, 6))
+    ends = {record["start"]: record for record in many.history}
+    assert sorted(ends) == list(range(6))
+    assert point(many.history[0]["hp"]) == pytest.approx(point(many.start), rel=1e-12)
+    alone = [record["value"] for record in many.history if record["start"] == 0]
+    assert alone == pytest.approx([record["value"] for record in one.history], rel=1e-5)
+    assert point(one.hp)[1] < 60.0 < point(many.hp)[1]
+    assert many.value == min(record["value"] for record in ends.values()) < 0.3 * one.value
+    assert many.converged and many.history.best["value"] == many.value
+
+
+def test_several_starts_have_one_prior():
+    result = tuned(starts=3, prior=500.0, max_steps=3)
+    start = np.log(point(result.start))
+    away = [np.sum((np.log(point(r["hp"])) - start) ** 2) for r in result.history]
+    added = [r["objective"] - r["value"] for r in result.history]
+    strength = 500.0 * result.history[0]["value"] / (N * 2.0**2)
+    np.testing.assert_allclose(added, 0.5 * strength * np.asarray(away), rtol=1e-6, atol=1e-12)
+    assert result.value == result.history.best["value"]
 
 
 def test_a_fixed_inner_tolerance_is_used():

@@ -85,6 +85,21 @@ def _error(result, X, y, C, gamma):
     return np.mean(1.0 / (1.0 + np.exp(10.0 * y * o / np.std(o))))
 
 
+def test_path_of_several_starts(plane):
+    """Each start has a path of its own, and the star stands at the result, wherever in the history it was found."""
+    result, X, y = plane
+    history = History([{**record, "start": start} for record, start in zip(result.history, (0, 1, 1), strict=True)])
+    told = dataclasses.replace(result, history=history, hp=result.history[1]["hp"])
+    display = plots.PathDisplay.from_result(told, X, y, function=lambda points: points[:, 0])
+    lines = [line.get_xdata().tolist() for line in display.axes_[0].lines if line.get_marker() == "o"]
+    assert lines == [[1.0], [3.0, 10.0]]
+    squares, star = (part.get_offsets() for part in display.axes_[0].collections[-2:])
+    np.testing.assert_allclose(squares, [[1.0, 0.5], [3.0, 0.4]])
+    np.testing.assert_allclose(star, [[3.0, 0.4]])
+    marked = plots.ConvergenceDisplay.from_result(told).axes_[0].texts
+    assert [text.get_text() for text in marked] == ["full", "start 2"]
+
+
 def test_path_with_a_function_of_ones_own(plane):
     result, X, y = plane
     display = plots.PathDisplay.from_result(result, X, y, resolution=5, function=lambda points: points[:, 0])
