@@ -316,7 +316,10 @@ def _number(path: Path, line: int, cell: str, column: str) -> float:
     except ValueError:
         value = None
     if value is None or "_" in cell:
-        raise ValueError(f"{path}, line {line}: {column} holds {cell[:40]!r}, which is not a number: encode it as one")
+        raise ValueError(
+            f"{path}, line {line}: {column} holds {cell[:40]!r}, which is not a number: encode it as one, or name it "
+            "as the target if it is what to predict"
+        )
     if not math.isfinite(value):
         raise ValueError(f"{path}, line {line}: {column} holds {cell!r}: remove the row or fill in a number")
     return value

@@ -81,6 +81,9 @@ def divide(y: np.ndarray, groups: np.ndarray | None, task: str, options: argpars
     k, repeats, seed = options.folds, options.repeats, options.seed
     if groups is None:
         if task == "classification":
+            rarest = min(np.sum(y > 0), np.sum(y < 0))
+            if rarest < k:
+                raise ValueError(f"--folds {k}: the rarer class has {rarest} training rows, every fold needs one")
             return splits.stratified(y, k, seed=seed, repeats=repeats)
         return splits.kfold(len(y), k, seed=seed, repeats=repeats)
     if repeats > 1:

@@ -70,6 +70,7 @@ def test_a_test_file_that_is_not_there(capsys, data, tmp_path):
     [
         ("a.csv", "x,y\n1,2\n3,4\n5,oops,6\n", "line 4"),
         ("a.csv", "x,z,y\n1,2,0\nwrong,4,1\n", "line 3"),
+        ("a.csv", "label,x,y\nno,2,0\nyes,4,1\n", "or name it as the target"),
         ("a.svm", "1 1:0.5 2:1\n-1 1:0.25 2\n", "line 2"),
         ("a.svm", "1 1:0.5\n-1 2:1 1:3\n", "line 2"),
     ],
@@ -110,7 +111,7 @@ def test_words_are_no_regression(capsys, data):
         ("--method", "foo", "foo"),
         ("--hold", "loss.D", "loss.D"),
         ("--bounds", "kernel.gama=1:2", "kernel.gama"),
-        ("--folds", "30", "30 folds"),
+        ("--folds", "30", "--folds 30: the rarer class has"),
         ("--groups", "nosuch", "nosuch"),
         ("--stages", "nosuch", "nosuch"),
     ],
