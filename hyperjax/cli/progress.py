@@ -1,10 +1,13 @@
 """One line on the terminal that follows the search; nothing where standard error is no terminal."""
 
+import os
 import sys
 import time
 from typing import Any
 
-__all__ = ["Line"]
+__all__ = ["Line", "clear"]
+
+ERASE = "\r\x1b[K"
 
 
 class Line:
@@ -26,11 +29,24 @@ class Line:
         return time.perf_counter() - self.begun
 
     def say(self, text: str) -> None:
-        """Show this in the place of the last text."""
+        """Show this in the place of the last text, cut to the terminal: a line that wraps cannot be rewritten."""
         if self.on:
-            print(f"\r\x1b[K{self.label}{text}", end="", file=sys.stderr, flush=True)
+            print(f"{ERASE}{self.label}{text}"[: len(ERASE) + _columns() - 1], end="", file=sys.stderr, flush=True)
 
     def close(self) -> None:
         """Leave the terminal's line empty."""
         if self.on:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+            clear()
+
+
+def clear() -> None:
+    """Empty the terminal's line, for another message to stand there."""
+    if sys.stderr.isatty():
+        print(ERASE, end="", file=sys.stderr, flush=True)
+
+
+def _columns() -> int:
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80
+    except OSError:
+        return 80

@@ -11,6 +11,7 @@ from typing import Any
 
 from ..problem import Problem
 from .failures import UNSOLVED, USAGE, Failure, blamed_on
+from .progress import clear
 
 __all__ = ["arguments", "function", "search", "spoken_warnings", "takes"]
 
@@ -88,6 +89,7 @@ def spoken_warnings(quiet: bool = False) -> Iterator[None]:
 
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not quiet:
+            clear()
             print("hyperjax: warning:", " ".join(str(message).split()), file=sys.stderr)
 
     with warnings.catch_warnings():

@@ -6,11 +6,15 @@ import re
 import signal
 import subprocess
 import sys
+import termios
 import time
+import warnings
 from pathlib import Path
 
 import pytest
 
+from hyperjax.cli.progress import Line
+from hyperjax.cli.search import spoken_warnings
 from tests.end_to_end.cli_data import sample, write_csv
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,6 +77,24 @@ def test_ctrl_c_while_searching(tmp_path):
     _, said = process.communicate(timeout=120)
     assert process.returncode == 130
     assert "Traceback" not in said, said
+
+
+def test_progress_and_warnings_on_a_narrow_terminal(monkeypatch):
+    outer, inner = os.openpty()
+    termios.tcsetwinsize(inner, (24, 40))
+    with open(inner, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        line = Line(quiet=False)
+        with spoken_warnings():
+            line({"step": 12, "value": 0.123456, "hard": 0.12345, "gradient_norm": 1.0})
+            warnings.warn("the optimum sits on a bound", RuntimeWarning, stacklevel=1)
+            line.close()
+        said = os.read(outer, 10_000).decode()
+    os.close(outer)
+    pieces = said.split("\r\x1b[K")
+    assert pieces[0] == pieces[-1] == "" and pieces[1] == "compiling .."
+    assert pieces[2].startswith("step 12  value 0.12346") and len(pieces[2]) == 39
+    assert pieces[3] == "hyperjax: warning: the optimum sits on a bound\r\n"
 
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
