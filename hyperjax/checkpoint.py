@@ -6,8 +6,12 @@ last.  The result is the same bit for bit.
 """
 
 import dataclasses
+import functools
 import hashlib
+import inspect
 import json
+import re
+import types
 import zipfile
 import zlib
 from pathlib import Path
@@ -22,6 +26,10 @@ __all__ = ["Checkpoint", "fingerprint"]
 
 FORMAT = "hyperjax.checkpoint"
 VERSION = 1
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+"""What differs from process to process in the name of a function."""
+KNOWN = {__name__.partition(".")[0], "builtins", "jax", "jaxlib", "numpy", "typing"}
+"""Packages whose functions and classes are told by their names: they change with the versions."""
 
 
 def fingerprint(**parts: Any) -> dict[str, str]:
@@ -31,14 +39,60 @@ def fingerprint(**parts: Any) -> dict[str, str]:
 
 def _digest(value: Any) -> str:
     leaves, structure = jax.tree.flatten(value)
-    digest = hashlib.sha256(str(structure).encode())
-    for leaf in leaves:
-        if isinstance(leaf, (np.ndarray, np.generic, jax.Array, bool, int, float)):
-            array = np.ascontiguousarray(leaf)
-            digest.update(f"{array.dtype}{array.shape}".encode() + array.tobytes())
-        else:
-            digest.update(getattr(leaf, "__qualname__", str(leaf)).encode())
+    digest = hashlib.sha256(ADDRESS.sub("", str(structure)).encode())
+    seen: set[int] = set()
+    for part in (*_fixed(structure), *leaves):
+        digest.update(_content(part, seen))
     return digest.hexdigest()
+
+
+def _fixed(structure: Any) -> list[Any]:
+    """The classes and static fields of a tree."""
+    node = structure.node_data()
+    inside = [part for child in structure.children() for part in _fixed(child)]
+    return inside if node is None else [node, *inside]
+
+
+def _content(value: Any, seen: set[int]) -> bytes:
+    """What a value holds, the same in every process: numbers as bytes, functions and classes of one's own as code.
+
+    A name alone does not tell an edited criterion from the one the file was written with.
+    """
+    if isinstance(value, (np.ndarray, np.generic, jax.Array, bool, int, float)):
+        array = np.ascontiguousarray(value)
+        return f"{array.dtype}{array.shape}".encode() + array.tobytes()
+    if isinstance(value, (tuple, list)):
+        return b"(" + b",".join(_content(part, seen) for part in value) + b")"
+    if isinstance(value, dict):
+        return _content(list(value.items()), seen)
+    if isinstance(value, frozenset):  # in no order
+        return repr(sorted(map(repr, value))).encode()
+    if isinstance(value, types.CodeType):
+        return value.co_code + _content((value.co_names, value.co_consts), seen)
+    if isinstance(value, functools.partial):
+        return _content((value.func, value.args, value.keywords), seen)
+    value = inspect.unwrap(value) if callable(value) else value
+    name = getattr(value, "__qualname__", None) or ADDRESS.sub("", repr(value))
+    if id(value) in seen:
+        return name.encode()
+    seen.add(id(value))
+    if inspect.isfunction(value):
+        held = () if _is_known(value) else (value.__code__, value.__defaults__, value.__kwdefaults__, _cells(value))
+        return name.encode() + _content(held, seen)
+    kind = value if isinstance(value, type) else type(value)
+    own = [vars(base).items() for base in kind.__mro__ if not _is_known(base)]
+    methods = [method for items in own for _, method in sorted(items) if inspect.isfunction(method)]
+    return name.encode() + _content(methods, seen)
+
+
+def _is_known(thing: Any) -> bool:
+    return (thing.__module__ or "").partition(".")[0] in KNOWN
+
+
+def _cells(function: Any) -> list[tuple[str, Any]]:
+    """The values a function has taken along from where it was made."""
+    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
+    return [(name, cell.cell_contents) for name, cell in cells if cell != types.CellType()]
 
 
 @dataclasses.dataclass

@@ -152,7 +152,7 @@ def tune(
     )  # fmt: skip
     file = None
     if checkpoint is not None:
-        settings = (str(optimizer), tol, starts, seed, inner_tol, repr(plan.stages), repr(bounds), repr(hold), prior)
+        settings = (optimizer, tol, starts, seed, inner_tol, repr(plan.stages), repr(bounds), repr(hold), prior)
         settings = (*settings, at_kinks)
         file = Checkpoint.open(checkpoint, _identity(plan, settings))
     run = Run(plan.quick, inner_tol, file, max_seconds, callback, progress, at_kinks)
@@ -264,11 +264,10 @@ def _at_bounds(run: Run, best: Point) -> tuple[str, ...]:
 
 def _identity(plan: Plan, settings: Any) -> dict[str, str]:
     """What makes two searches the same."""
-    criterion = plan.criterion if not callable(plan.criterion) or hasattr(plan.criterion, "value") else None
     return fingerprint(
         data=(plan.X, plan.y, plan.weights, plan.folds, plan.loo),
-        problem=(plan.problem, plan.hp, criterion, getattr(plan.criterion, "__qualname__", "")),
-        settings=[*map(str, settings), str(plan.quick)],
+        problem=(plan.problem, plan.hp, plan.criterion),
+        settings=[*settings, plan.solver, plan.quick],
         versions=[sys.modules[__name__.partition(".")[0]].__version__, jax.__version__, jax.devices()[0].device_kind],
     )
 

@@ -6,10 +6,12 @@ import subprocess
 import sys
 import textwrap
 
+import jax
 import numpy as np
 import pytest
 
 import hyperjax as hj
+from hyperjax.checkpoint import fingerprint
 
 pytestmark = pytest.mark.no_extras
 
@@ -87,8 +89,10 @@ SCRIPT = """
 import os, signal, sys
 import jax
 jax.config.update("jax_enable_x64", True)
+import jax
 import numpy as np
 import hyperjax as hj
+from hyperjax.checkpoint import fingerprint
 rng = np.random.default_rng(0)
 X = rng.normal(size=(40, 2))
 y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0, 1.0, -1.0)
@@ -115,6 +119,65 @@ def test_kill_9_and_resume_gives_the_same_bits(tmp_path):
     assert run("killed.npz", 2).returncode == -signal.SIGKILL
     resumed = run("killed.npz", -1)
     assert resumed.stdout == whole.stdout != ""
+
+
+OF_FUNCTIONS = """
+import os, signal, sys
+import jax
+jax.config.update("jax_enable_x64", True)
+import jax.numpy as jnp, numpy as np, optax
+import hyperjax as hj
+from hyperjax.checkpoint import fingerprint
+rng = np.random.default_rng(0)
+X = rng.normal(size=(40, 2))
+y = np.where(X[:, 0] + 0.5 * rng.normal(size=40) > 0, 1.0, -1.0)
+rate = float(sys.argv[2])
+near = lambda x, z: jnp.exp(-jnp.sum((x - z) ** 2))
+criterion = lambda o, y: jnp.mean(jnp.logaddexp(0.0, -y * o))
+r = hj.tune(hj.Problem(hj.losses.Logistic(), near), X, y, 2, criterion, progress=False, optimizer=optax.adam(rate),
+            checkpoint=sys.argv[1], tol=1e-6, max_steps=2)
+print(float(r.hp["loss"]["C"]).hex())
+"""
+
+
+def test_functions_are_known_again_in_another_process(tmp_path):
+    """By what they do and hold, not by where in memory they lie: a kernel, a criterion and an optax optimiser."""
+    program = tmp_path / "search.py"
+    program.write_text(OF_FUNCTIONS)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+
+    def run(rate):
+        command = [sys.executable, str(program), str(tmp_path / "run.npz"), str(rate)]
+        return subprocess.run(command, capture_output=True, text=True, env=environment)
+
+    first, again, other = run(0.1), run(0.1), run(0.2)
+    assert first.returncode == 0, first.stderr
+    assert again.stdout == first.stdout != "", again.stderr
+    assert "it differs in settings" in other.stderr
+
+
+def test_an_edited_function_is_another_search(tmp_path):
+    def scaled(by):
+        return lambda o, y: by * jax.numpy.mean(jax.numpy.logaddexp(0.0, -y * o))
+
+    path = tmp_path / "run.npz"
+    settings = {"max_steps": 0, "stages": ["isotropic"]}
+    search(path, criterion=scaled(1.0), **settings)
+    same(search(path, criterion=scaled(1.0), **settings), search(criterion=scaled(1.0), **settings))
+    with pytest.raises(ValueError, match=r"differs in problem"):
+        search(path, criterion=scaled(2.0), **settings)
+
+
+def test_an_edited_loss_is_told_from_the_old_one():
+    def problem(power):
+        class Mine(hj.losses.Loss):
+            def phi(self, o, y, hp):
+                return hp["C"] * abs(o - y) ** power
+
+        return hj.Problem(Mine(), hj.kernels.RBF())
+
+    old, same_again, new = (fingerprint(problem=problem(power)) for power in (2.0, 2.0, 4.0))
+    assert old == same_again != new
 
 
 def test_a_damaged_file_is_refused(tmp_path):
