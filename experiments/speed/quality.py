@@ -6,7 +6,7 @@ Standardised columns, five stratified folds; hyperjax in float32.  The seconds o
 
 ard       C and one gamma a feature against C and gamma alone
 fmeasure  the threshold tuned with C and gamma against C and gamma alone, on a9a
-samples   one C a row with 20 % of the labels flipped
+samples   one C a row with 20 % of the labels flipped, judged by the noisy labels alone
 """
 
 import sys
@@ -22,6 +22,8 @@ PARTS = ("ard", "fmeasure", "samples")
 ROWS = 2000
 TEST_ROWS = 10000
 SEED = 0
+UNTRUSTED = hj.criteria.ZeroOne(mu=1.0)
+"""Judges rows whose labels are wrong as well: s(m) + s(-m) is constant, so flips at random cancel in its gradient."""
 
 
 def rows_of(name, seed, rows=None):
@@ -101,7 +103,7 @@ def samples(options):
     problem = hj.Problem(hj.losses.PerSample(hj.losses.Hinge()), hj.kernels.RBF())
     row = {"data": "ijcnn1", "rows": count}
     folds = hj.folds.stratified(y, 5, seed=0)
-    result = hj.tune(problem, X, y, folds, hj.criteria.LogLoss(), progress=False, max_steps=3 if options.quick else 50)
+    result = hj.tune(problem, X, y, folds, UNTRUSTED, progress=False, max_steps=3 if options.quick else 50)
     C = np.asarray(result.hp["loss"]["C"])
     clean = np.setdiff1d(np.arange(count), flipped)
     row["caught"] = float(np.mean(C[flipped] < np.median(C[clean])))
