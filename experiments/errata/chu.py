@@ -13,6 +13,7 @@ import jax
 import numpy as np
 
 import hyperjax as hj
+from hyperjax.methods import _sweep as _sweep_module
 from hyperjax.methods.chu import chu, path
 
 I = np.arange(1, 31)  # noqa: E741  # the papers' index
@@ -141,6 +142,40 @@ def ties_hide_the_best_C() -> tuple[float, float]:
     return float(len(best)), float(np.log2(best.max() / best.min()))
 
 
+def classes_that_cancel() -> tuple[float, float]:
+    """4.3: values of C that rule (24) visits where Z'1 = 0 (0 <= eps 0, three in a row), and those of our sweep."""
+    rows = np.r_[X[:10], -X[:10]]
+    y = np.tile([1.0, -1.0], 10)
+    folds = hj.folds.predefined(np.arange(20) % 10 // 2)
+    log = path(LOGISTIC, rows, y, folds, C_max=1.0, progress=False, compilation="quick")[1]
+    return 4.0, float(len(log["C"]))
+
+
+def sign_of_the_dual_distance() -> tuple[float, float]:
+    """4.9: (D(alpha) - D*) / D* of a start of the dual, which figure 2 plots, and (D* - D(alpha)) / D*."""
+    log = _sweep(LOGISTIC, folds=HALF, C_min=0.5, C_max=1.0, tol=1e-11, stop=None)
+    start, best = float(log["start_dual"][1, 0]), float(log["dual"][1, 0])
+    return (start - best) / best, (best - start) / best
+
+
+def alpha_of_the_hinge_is_not_unique() -> tuple[float, float]:
+    """4.11: how far alpha moves when a free row gives all it has to its twin, and how far w does: "alpha unchanged"."""
+    rows, y = np.r_[X[:20], X[:20]], np.r_[Y[:20], Y[:20]]
+    hp = {"loss": {"C": 2.0}, "kernel": {}}
+    z = np.asarray(hj.solve(hj.Problem(hj.losses.Hinge(), hj.kernels.Linear(), False), hp, rows, y, tol=1e-10).z)
+    both = z[:20] + z[20:]
+    row = int(np.argmax(np.minimum(np.abs(both), 4.0 - np.abs(both))))
+    moved = z.copy()
+    moved[row] = np.clip(both[row], -2.0, 2.0)
+    moved[row + 20] = both[row] - moved[row]
+    return float(np.max(np.abs(moved - z))), float(np.max(np.abs((moved - z) @ rows)))
+
+
+def rule_below_rounding() -> tuple[float, float]:
+    """4.12: the share of |dL(0)| that rule (28) asks at 1e-10 with one row of 2,000 positive, and the floor we set."""
+    return 1e-10 / 2000.0, _sweep_module.FLOOR
+
+
 FINDINGS = (
     rule_compares_a_norm,
     rule_fires_without_convergence,
@@ -152,6 +187,10 @@ FINDINGS = (
     start_of_the_dual,
     table_two_hides_an_identity,
     ties_hide_the_best_C,
+    classes_that_cancel,
+    sign_of_the_dual_distance,
+    alpha_of_the_hinge_is_not_unique,
+    rule_below_rounding,
 )
 
 

@@ -7,6 +7,7 @@ five papers with the features x1, x2, x1^2, x2^2, x1 x2: rows 1..20 train, 21..3
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import hyperjax as hj
+from experiments import common
 from hyperjax.methods.couellan_wang import couellan_wang
 from hyperjax.methods.jiang_siddiqui import jiang_siddiqui
 
@@ -126,6 +128,42 @@ def one_violator_for_all() -> tuple[float, float]:
     return 1.0, float(found @ whole / (whole @ whole))
 
 
+def sign_of_the_mixed_derivative() -> tuple[float, float]:
+    """4.8: y_1 x_11, the printed derivative by C of the gradient w - C y_1 x_1 of one row, and that derivative."""
+    y_x, w, h = Y[0] * G5[0, 0], 0.3, 1e-6
+    return float(y_x), float(((w - (1.0 + h) * y_x) - (w - (1.0 - h) * y_x)) / (2.0 * h))
+
+
+def rows_on_the_margin_are_forgotten() -> tuple[float, float]:
+    """4.8: |dw/dC| at C = 0.5 as the sum over violators, and by differences of w, free rows on the margin included."""
+    step = 5e-7
+    Z, w = (Y[:, None] * G5)[TRAIN], _at(0.5)["w"][0]
+    moved = (_at(0.5 + step)["w"][0] - _at(0.5 - step)["w"][0]) / (2.0 * step)
+    return float(np.linalg.norm(Z[Z @ w < 1.0 - 1e-7].sum(axis=0))), float(np.linalg.norm(moved))
+
+
+def positive_part_gets_lost() -> tuple[float, float]:
+    """4.9: the k-fold objective at C = 0.5 without the positive part, as its second line has it, and with it."""
+    margins = Y[VALID] * (G5[VALID] @ _at(0.5)["w"][0])
+    return float(np.sum(1.0 - margins)), float(np.sum(np.maximum(1.0 - margins, 0.0)))
+
+
+def inner_argmin_is_an_argmax() -> tuple[float, float]:
+    """4.9: 1'alpha - alpha'Q alpha / 2 at alpha = 0, and at the solution for C = 0.5, where the text has the argmin."""
+    alpha = _at(0.5)["alpha"][0]
+    w = (alpha * Y) @ G5
+    return 0.0, float(alpha.sum() - 0.5 * w @ w)
+
+
+def one_row_a_step_is_too_little() -> tuple[float, float]:
+    """4.5: accuracy on pima with one row a step, as algorithm 1 has it, and with a pass; 76.53 is printed."""
+    table = common.read(Path(__file__).parents[1] / "jiang_siddiqui" / "results.json")
+    wanted = (("variants", "one row a step"), ("steps", "SGD+DCD"))
+    found = [common.rows_of(table, part, data="pima", bias="none", method=method) for part, method in wanted]
+    literal, full = (float(np.mean([row["accuracy"] for row in rows])) for rows in found)
+    return literal, full
+
+
 def violators_are_not_errors() -> tuple[float, float]:
     """4.9: misclassified held-out rows at C = 0.5, of which the text speaks, and rows with a positive hinge loss."""
     margins = Y[VALID] * (G5[VALID] @ _at(0.5)["w"][0])
@@ -154,6 +192,11 @@ FINDINGS = (
     violators_are_not_errors,
     rows_of_cancer,
     majority_of_connect4,
+    sign_of_the_mixed_derivative,
+    rows_on_the_margin_are_forgotten,
+    positive_part_gets_lost,
+    inner_argmin_is_an_argmax,
+    one_row_a_step_is_too_little,
 )
 
 

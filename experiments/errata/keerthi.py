@@ -7,6 +7,7 @@ the reference problem of the five papers, 30 rows that need no random generator.
 """
 
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,6 +16,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 import hyperjax as hj
+from experiments import common
 from hyperjax.methods.keerthi import keerthi
 
 I = np.arange(1, 31)  # noqa: E741  # the papers' index
@@ -110,6 +112,63 @@ def pooled_or_averaged() -> tuple[float, float]:
     return float(criterion(o, Y)), float(np.mean(each))
 
 
+def partitions_put_kinks_into_V() -> tuple[float, float]:
+    """4.5: dV/dC just below and just above the first C > 1 at which another row reaches its bound."""
+    low, high = 1.0, 5.0
+    at_one = _bounded(low)
+    while high - low > 1e-9:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if np.array_equal(_bounded(middle), at_one) else (low, middle)
+    return _slope(low - 1e-6, X, Y, _half()), _slope(high + 1e-6, X, Y, _half())
+
+
+def direct_sigmoid_becomes_a_step() -> tuple[float, float]:
+    """4.9: smoothed error of outputs 1 + 1e-9 o, which says nothing of o, and the share of negatives: no slope left."""
+    o, y = _outputs(1.0, 1.0, 1.0, 1.0, 1.0), Y[VALID]
+    return float(hj.criteria.SmoothError()(jnp.asarray(1.0 + 1e-9 * o), jnp.asarray(y))), float(np.mean(y < 0))
+
+
+def twins_make_the_system_singular() -> tuple[float, float]:
+    """4.12: dV/dC at C = gamma = 1, and again with one free training row given twice (condition 1e16)."""
+    alpha = Y[TRAIN] * _coefficients(1.0)
+    twin = int(np.flatnonzero((alpha > 1e-6) & (alpha < 1.0 - 1e-6))[0])
+    rows = np.r_[np.arange(30), twin]
+    trained = (rows < 20)[None, :].astype(float)
+    folds = hj.Folds(jnp.asarray(trained), jnp.asarray(1.0 - trained))
+    return _slope(1.0, X, Y, _half()), _slope(1.0, X[rows], Y[rows], folds)
+
+
+def bias_may_be_an_interval() -> tuple[float, float]:
+    """4.12: nobody free at C = 0.05, gamma = 1: the ends of the interval in which every b is optimal."""
+    y = Y[TRAIN]
+    square = np.sum((X[TRAIN][:, None] - X[TRAIN][None, :]) ** 2, axis=2)
+    g = np.exp(-square) @ (0.05 * y)
+    return float(np.max((-1.0 - g)[y < 0])), float(np.min((1.0 - g)[y > 0]))
+
+
+def widths_fit_the_folds() -> tuple[float, float]:
+    """4.14: splice, a width a feature: the smoothed error of the held-out rows at the end, and the test error, %."""
+    table = common.read(Path(__file__).parents[1] / "keerthi" / "results.json")
+    rows = common.rows_of(table, "table1", data="splice", method="ard")
+    return 100.0 * float(np.mean([row["value"] for row in rows])), float(np.mean([row["error"] for row in rows]))
+
+
+def _coefficients(C: float) -> np.ndarray:
+    hp = jax.tree.map(jnp.asarray, {"loss": {"C": C}, "kernel": {"gamma": 1.0}})
+    return np.asarray(hj.solve(hj.Problem(), hp, X[TRAIN], Y[TRAIN], tol=1e-12).z)
+
+
+def _bounded(C: float) -> np.ndarray:
+    alpha = Y[TRAIN] * _coefficients(C)
+    return np.stack([alpha > C * (1.0 - 1e-9), alpha > C * 1e-9])
+
+
+def _slope(C: float, X: np.ndarray, y: np.ndarray, folds: Any) -> float:
+    hp = jax.tree.map(jnp.asarray, {"loss": {"C": C}, "kernel": {"gamma": 1.0}})
+    found = hj.hypergradient_info(hj.Problem(), hp, X, y, folds, hj.criteria.SmoothError())
+    return float(found[1]["loss"]["C"])
+
+
 def _half() -> Any:
     rows = np.arange(30)[None, :]
     return hj.Folds(jnp.asarray(rows < 20, float), jnp.asarray(rows >= 20, float))
@@ -125,6 +184,11 @@ FINDINGS = (
     speed_a_point,
     step_at_the_threshold,
     pooled_or_averaged,
+    partitions_put_kinks_into_V,
+    direct_sigmoid_becomes_a_step,
+    twins_make_the_system_singular,
+    bias_may_be_an_interval,
+    widths_fit_the_folds,
 )
 
 

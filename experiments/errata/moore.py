@@ -11,6 +11,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.optimize import minimize
 
 import hyperjax as hj
 
@@ -152,6 +153,58 @@ def early_stop() -> tuple[float, float]:
     return out[0], out[1]
 
 
+def linear_part_of_a_model() -> tuple[float, float]:
+    """4.7: the proof's f + g's of V at a step, and the convex model, here V itself: only a lower bound."""
+    w, s = np.array([0.2, 0.1]), np.array([0.5, -0.5])
+    g = 2.0 * X[VALID].T @ (X[VALID] @ w - Y[VALID]) / 10.0
+    return _V(w) + float(g @ s), _V(w + s)
+
+
+def starts_that_end_apart() -> tuple[float, float]:
+    """4.10: V of two groups and three folds where L-BFGS-B ends from C = 1, eps = 0 and from C = 0.01, eps = 0.3."""
+    ends = []
+    for C, eps in ((1.0, 0.0), (0.01, 0.3)):
+        start, box = [np.log(C)] * 2 + [eps] * 2, [(np.log(1e-4), np.log(1e3))] * 2 + [(0.0, 2.0)] * 2
+        ends.append(float(minimize(_grouped, start, method="L-BFGS-B", bounds=box).fun))
+    return ends[0], ends[1]
+
+
+def _grouped(x: np.ndarray) -> float:
+    """V at (log C_g, eps_g), groups i <= 15 and i > 15, three folds, costs divided by the rows of a group in a fold."""
+    group, total = (I > 15).astype(int), 0.0
+    for train in THREE > 0:
+        rows, y = X[train], Y[train]
+        c = (np.exp(x[:2]) / np.bincount(group[train]))[group[train]]
+        eps, w = x[2:][group[train]], np.zeros(2)
+
+        def energy(w: np.ndarray, rows: Any = rows, y: Any = y, c: Any = c, eps: Any = eps) -> float:
+            return float(0.5 * w @ w + 0.5 * np.sum(c * np.maximum(np.abs(rows @ w - y) - eps, 0.0) ** 2))
+
+        for _ in range(100):
+            r = rows @ w - y
+            g = w + rows.T @ (c * np.sign(r) * np.maximum(np.abs(r) - eps, 0.0))
+            if np.max(np.abs(g)) < 1e-12:
+                break
+            p = -np.linalg.solve(np.eye(2) + (rows * (c * (np.abs(r) > eps))[:, None]).T @ rows, g)
+            t = 1.0
+            while energy(w + t * p) > energy(w) + 1e-4 * t * g @ p + 1e-15 and t > 1e-9:
+                t *= 0.5
+            w = w + t * p
+        total += float(np.sum((X[~train] @ w - Y[~train]) ** 2))
+    return total / 30.0
+
+
+def noisy_groups_rule_V() -> tuple[float, float]:
+    """4.12: the share of the noisiest of five groups in the rows, and in V, at C = 1 and eps = 0 (500 synthetic)."""
+    from experiments.moore.data import synthetic
+
+    task = synthetic(500, 0)
+    hp = {"loss": {"C": 0.5, "eps": 0.0}, "kernel": {}}
+    squares = (np.asarray(hj.cross_decision(ONE, hp, task.X, task.y, task.folds)) - task.y) ** 2
+    last = np.asarray(task.grouped(5)) == 4
+    return float(np.mean(last)), float(squares[last].sum() / squares.sum())
+
+
 FINDINGS = (
     sign_of_the_tube,
     sign_of_the_direction,
@@ -163,6 +216,9 @@ FINDINGS = (
     accuracy_of_the_penalty,
     groups_that_fall_silent,
     early_stop,
+    linear_part_of_a_model,
+    starts_that_end_apart,
+    noisy_groups_rule_V,
 )
 
 

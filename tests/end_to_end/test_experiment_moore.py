@@ -44,3 +44,9 @@ def test_findings_that_search():
     assert shrunk > 0.9 and fitted < 0.3
     silent, heard = errata.groups_that_fall_silent()
     assert silent == 0.0 and heard != 0.0
+    bound, model = errata.linear_part_of_a_model()
+    assert bound < model
+    # the page has 0.0957 for the least and 0.1309 for the largest of its own starts
+    np.testing.assert_allclose(errata.starts_that_end_apart(), (0.0957, 0.1053), atol=4e-4)
+    rows, errors = errata.noisy_groups_rule_V()
+    assert rows == pytest.approx(0.2) and errors > 0.5

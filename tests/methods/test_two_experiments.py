@@ -35,6 +35,13 @@ def test_errata_of_keerthi():
     assert unscaled < 1e-3 < scaled
     assert found["speed_a_point"][1] > 9.0 and found["step_at_the_threshold"] == (0.0, 4.0)
     assert found["pooled_or_averaged"][0] != found["pooled_or_averaged"][1]
+    below, above = found["partitions_put_kinks_into_V"]
+    assert abs(below - above) > 1e-3
+    np.testing.assert_allclose(*found["direct_sigmoid_becomes_a_step"], rtol=1e-3)
+    np.testing.assert_allclose(found["twins_make_the_system_singular"], 0.0047436476, atol=1e-9)
+    np.testing.assert_allclose(found["bias_may_be_an_interval"], (-0.8165018557, 0.7726861692), atol=1e-9)
+    fitted, wrong = found["widths_fit_the_folds"]
+    assert fitted < wrong
 
 
 def test_the_experiment_of_klatzer_pock_runs(tmp_path):
@@ -63,3 +70,7 @@ def test_errata_of_klatzer_pock():
     assert found["twins_break_the_full_form"] == (20.0, 21.0)
     assert found["percentages_give_the_sizes_away"][1] == 1.0
     assert found["sums_and_means"][0] == pytest.approx(10.0 * found["sums_and_means"][1])
+    np.testing.assert_allclose(found["smoothing_fades_slowly"], (-0.00271350, -0.000277313), rtol=2e-4)
+    assert found["minima_along_the_width"][1] >= 2.0
+    np.testing.assert_allclose(*found["digits_that_changed_places"], atol=0.09)
+    assert found["one_split_is_one_draw"][1] > found["one_split_is_one_draw"][0]
