@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from experiments import common
+from experiments.keerthi.task import LETTERS
 
 HERE = Path(__file__).parent
 PAPER = {
@@ -63,6 +64,27 @@ def errors(table: dict[str, Any]) -> str:
     header = (
         "data", "rows", "search", "paper, %", "ours, %", "within 0.3 + s.e.", "paper's points", "our points by subset",
         "paper's s", "our s",
+    )  # fmt: skip
+    return common.markdown(header, lines)
+
+
+def codings(table: dict[str, Any]) -> str:
+    """Splice with the four letters coded in other orders, on the subsets that all orders have."""
+    names = dict.fromkeys(row["data"] for row in table["table1"]["rows"] if row["data"].startswith("splice"))
+    cells = {}
+    for name in names:
+        for row in common.rows_of(table, "table1", data=name, rows=2000):
+            cells[name.partition("-")[2] or LETTERS, row["seed"], row["method"]] = row
+    orders = list(dict.fromkeys(order for order, _, _ in cells))
+    seeds = sorted(set.intersection(*({seed for o, seed, _ in cells if o == order} for order in orders)))
+    lines = []
+    for order in orders:
+        for seed in seeds:
+            grad, ard = cells[order, seed, "grad"], cells[order, seed, "ard"]
+            lines.append([order, seed, *(f"{row['error']:.2f}" for row in (grad, ard)),
+                          *(f"{row['value']:.3f}" for row in (grad, ard)), ard["evaluations"]])  # fmt: skip
+    header = (
+        "codes 1 to 4", "subset", "one width, %", "one a feature, %", "V, one width", "V, one a feature", "its points",
     )  # fmt: skip
     return common.markdown(header, lines)
 
@@ -125,9 +147,8 @@ def cost(table: dict[str, Any]) -> str:
 
 def main() -> None:
     table = common.read(HERE / "results.json")
-    parts = {"errors": errors, "small": small, "f_measure": f_measure, "table3": table3, "cost": cost}
-    for name, part in parts.items():
-        common.insert(HERE / "README.md", name, part(table))
+    for part in (errors, codings, small, f_measure, table3, cost):
+        common.insert(HERE / "README.md", part.__name__, part(table))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,8 @@ from experiments.common import arrays
 from hyperjax.losses.wrapped import Wrapped
 
 FOLDS = 5
+LETTERS = "AGCT"
+"""What the codes 1 to 4 of splice stand for."""
 
 
 class CostRatio(Wrapped):
@@ -27,12 +29,19 @@ class CostRatio(Wrapped):
 
 @cache
 def rows(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """All rows of a set, training and test part joined as in the paper."""
+    """All rows of a set, training and test part joined as in the paper.
+
+    "splice-ACTG" is splice with the codes 1 to 4 given to the letters in this order.
+    """
+    name, _, order = name.partition("-")
     stored = arrays(name)
     X, y = stored["X"], stored["y"]
     if "X_test" in stored:
         X, y = np.concatenate([X, stored["X_test"]]), np.concatenate([y, stored["y_test"]])
-    return np.asarray(X, np.float64), np.asarray(y, np.float64)
+    X = np.asarray(X, np.float64)
+    if order:
+        X = np.array([order.index(letter) + 1.0 for letter in LETTERS])[X.astype(int) - 1]
+    return X, np.asarray(y, np.float64)
 
 
 def split(name: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

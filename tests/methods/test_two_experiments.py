@@ -20,6 +20,16 @@ def test_the_experiment_of_keerthi_runs(tmp_path):
     assert read(path)["table1"]["settings"]["versions"]["jax"]
 
 
+def test_letters_of_splice_in_another_order():
+    """The codes 1 to 4 are A, G, C, T in the file: in the order A, C, T, G they become 1, 4, 2, 3."""
+    from experiments.keerthi import task
+
+    load("splice")
+    (X, y), (Z, again) = task.rows("splice"), task.rows("splice-ACTG")
+    assert [set(Z[X == code]) for code in (1.0, 2.0, 3.0, 4.0)] == [{1.0}, {4.0}, {2.0}, {3.0}]
+    np.testing.assert_array_equal(y, again)
+
+
 def test_errata_of_keerthi():
     """Every finding has the numbers that section 4 of its page gives."""
     from experiments.errata import keerthi as errata
