@@ -1,5 +1,6 @@
 """The F-measure on adult and the weighted error on ijcnn1: thresholds, costs and margins by class."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -54,13 +55,20 @@ def f_measure(data: str, n: int, seed: int) -> list[dict[str, Any]]:
     return out
 
 
-def table3(data: str, n: int, seed: int) -> list[dict[str, Any]]:
+def table3(
+    data: str,
+    n: int,
+    seed: int,
+    thresholds: Sequence[str] = ("fixed", "tuned"),
+    hinges: Sequence[str] = tuple(HINGES),
+) -> list[dict[str, Any]]:
     """Weighted error with four hinges, with and without a threshold; and costs from the image of the full hinge."""
     X, y, X_test, y_test = task.split(data, n, seed)
     folds, out, ends = task.folds_of(y, seed), [], {}
-    for threshold in ("fixed", "tuned"):
+    for threshold in thresholds:
         criterion = hj.criteria.WeightedError(kappa=KAPPA, threshold=threshold)
-        for name, (loss, hold) in HINGES.items():
+        for name in hinges:
+            loss, hold = HINGES[name]
             result = hj.methods.keerthi(hj.Problem(loss), X, y, folds, criterion, hold=hold, seed=seed, progress=False)
             ends[name, threshold] = result
             row = {"data": data, "rows": n, "seed": seed, "method": f"{name}, {threshold}"}

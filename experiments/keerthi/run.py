@@ -3,6 +3,7 @@
 python -m experiments.keerthi.run [--quick] [--only PART ..] [--data NAME ..] [--rows N ..] [--seeds K] [--output FILE]
 """
 
+import functools
 import sys
 import time
 import warnings
@@ -41,10 +42,10 @@ def _row(stage: dict[str, Any]) -> dict[str, Any]:
     return {name: stage[name] for name in ("value", "evaluations", "seconds")}
 
 
-def grid(data: str, n: int, seed: int) -> list[dict[str, Any]]:
+def grid(data: str, n: int, seed: int, points: int = 15) -> list[dict[str, Any]]:
     """15 x 15 points, the smallest smoothed error."""
     X, y, X_test, y_test = task.split(data, n, seed)
-    values = {"loss.C": 2.0 ** np.arange(-5, 10), "kernel.gamma": 2.0 ** np.arange(-12, 3)}
+    values = {"loss.C": 2.0 ** np.linspace(-5, 9, points), "kernel.gamma": 2.0 ** np.linspace(-12, 2, points)}
     begun = time.perf_counter()
     result = hj.methods.grid(
         hj.Problem(), X, y, task.folds_of(y, seed), hj.criteria.SmoothError(), values, progress=False
@@ -100,11 +101,18 @@ def cost(data: str, n: int, seed: int) -> list[dict[str, Any]]:
     return [{"data": data, "rows": n, "seed": seed, "method": "evaluation", **breakup(X, y, seed)}]
 
 
-def small(data: str, n: int, seed: int) -> list[dict[str, Any]]:
+def small(data: str, n: int, seed: int, points: int = 15) -> list[dict[str, Any]]:
     """Sets small enough for a grid in any session: the three searches of table 1 side by side."""
-    return table1(data, n, seed) + grid(data, n, seed)
+    return table1(data, n, seed) + grid(data, n, seed, points)
 
 
+QUICK = {
+    "grid": functools.partial(grid, points=3),
+    "figure1": functools.partial(figure1, points=3),
+    "table3": functools.partial(imbalance.table3, thresholds=("tuned",), hinges=("full",)),
+    "small": functools.partial(small, points=3),
+}
+"""The parts whose small form is more than fewer rows."""
 SOLO = {"table1": table1, "grid": grid, "tune": tune, "figure1": figure1, "cost": cost, "small": small}
 SEEDS = {"table1": 5, "grid": 1, "tune": 5, "figure1": 1, "cost": 1, "small": 1, "f_measure": 10, "table3": 10}
 GRID_ROWS = 4000
@@ -114,7 +122,7 @@ GRID_ROWS = 4000
 def jobs(part: str, options: Any) -> list[tuple[str, int, int]]:
     """What a part runs: (data, rows, seed)."""
     if options.quick:
-        return [("heart", 80, 0)] if part == "table1" else []
+        return [("heart", 80, 0)]
     sizes = {name: (n,) for name, n in SMALL.items()} if part == "small" else SIZES
     names = options.data or (list(sizes) if part in ("table1", "grid", "small") else ["ijcnn1"])
     if part in ("f_measure", "table3"):
@@ -138,7 +146,8 @@ def main(argv: list[str] | None = None) -> None:
     for part in options.only:
         for data, n, seed in jobs(part, options):
             begun = time.perf_counter()
-            found = (SOLO | imbalance.PARTS)[part](data, n, seed)
+            made = SOLO | imbalance.PARTS | (QUICK if options.quick else {})
+            found = made[part](data, n, seed)
             common.merge(options.output, part, found, common.settings(folds=task.FOLDS, dtype="float32"), KEY)
             print(part, data, n, seed, f"{time.perf_counter() - begun:.0f} s", file=sys.stderr, flush=True)
 

@@ -1,0 +1,32 @@
+"""Every part of the five papers' experiments in its small form, and the tables that are made of it."""
+
+import pytest
+
+from experiments import common
+from experiments.keerthi import report as keerthi_report
+from experiments.keerthi import run as keerthi_run
+from tests.data import load
+
+
+def small_forms(run, tmp_path, parts):
+    path = tmp_path / "table.json"
+    run.main(["--quick", "--only", *parts, "--output", str(path)])
+    table = common.read(path)
+    assert set(parts) <= set(table) and all(table[part]["rows"] for part in parts)
+    return table
+
+
+def test_keerthi(tmp_path):
+    load("heart")
+    table = small_forms(keerthi_run, tmp_path, ("grid", "tune", "figure1", "cost", "f_measure", "table3"))
+    assert [row["evaluations"] for row in table["grid"]["rows"]] == [9]
+    surface, path = table["figure1"]["rows"]
+    assert len(surface["test"]) == 9 and min(path["value"]) == path["value"][-1]
+    assert all(row["cold_gradient"] > 0 for row in table["cost"]["rows"])
+    fixed, tuned = table["f_measure"]["rows"]
+    assert all(row["test_best_cut"] <= row["test"] + 1e-6 for row in (fixed, tuned))
+    full, image = table["table3"]["rows"]
+    # 4.6: the image of the full hinge has its outputs, up to shift and scale, so the search starts at its V
+    assert image["start"] == pytest.approx(full["value"], rel=1e-2)
+    assert "| full, tuned | 0.0357 |" in keerthi_report.table3(table)
+    assert "| heart |" in keerthi_report.cost(table) and "| tuned |" in keerthi_report.f_measure(table)
