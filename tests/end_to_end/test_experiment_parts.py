@@ -3,6 +3,10 @@
 import pytest
 
 from experiments import common
+from experiments.chu import report as chu_report
+from experiments.chu import run as chu_run
+from experiments.jiang_siddiqui import report as jiang_report
+from experiments.jiang_siddiqui import run as jiang_run
 from experiments.keerthi import report as keerthi_report
 from experiments.keerthi import run as keerthi_run
 from tests.data import load
@@ -30,3 +34,14 @@ def test_keerthi(tmp_path):
     assert image["start"] == pytest.approx(full["value"], rel=1e-2)
     assert "| full, tuned | 0.0357 |" in keerthi_report.table3(table)
     assert "| heart |" in keerthi_report.cost(table) and "| tuned |" in keerthi_report.f_measure(table)
+
+
+def test_chu_and_jiang_siddiqui(tmp_path):
+    for name in ("pcmac", "pima"):
+        load(name)
+    table = small_forms(chu_run, tmp_path, ("dual", "shared"))
+    assert {row["shared"] for row in table["shared"]["rows"]} == {False, True}
+    assert "| 2^9 |" in chu_report.table3(table)
+    rows = small_forms(jiang_run, tmp_path, ("tune",))["tune"]["rows"]
+    assert all(60.0 < row["accuracy"] <= 100.0 for row in rows)
+    assert "| pima | tune |" in jiang_report.accuracies({"tune": {"rows": rows}})
