@@ -91,7 +91,8 @@ def ending(log: dict[str, np.ndarray]) -> int | None:
 
 
 def newton_rows(one: data.Task, budget: float, brief: bool) -> Iterator[dict[str, Any]]:
-    for loss, warm, tol in (("LR", True, LOOSE), ("L2", True, LOOSE), ("LR", True, TIGHT), ("LR", False, LOOSE)):
+    kinds = (("LR", True, LOOSE), ("L2", True, LOOSE), ("LR", True, TIGHT), ("LR", False, LOOSE), ("L2", False, LOOSE))
+    for loss, warm, tol in kinds:
         if not brief or (warm and tol == LOOSE):
             yield sweep(one, loss, "newton", warm, tol, budget)
 
