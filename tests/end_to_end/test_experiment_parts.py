@@ -1,5 +1,6 @@
 """Every part of the five papers' experiments in its small form, and the tables that are made of it."""
 
+import numpy as np
 import pytest
 
 from experiments import common
@@ -9,6 +10,8 @@ from experiments.jiang_siddiqui import report as jiang_report
 from experiments.jiang_siddiqui import run as jiang_run
 from experiments.keerthi import report as keerthi_report
 from experiments.keerthi import run as keerthi_run
+from experiments.klatzer_pock import report as klatzer_report
+from experiments.klatzer_pock import run as klatzer_run
 from tests.data import load
 
 
@@ -34,6 +37,18 @@ def test_keerthi(tmp_path):
     assert image["start"] == pytest.approx(full["value"], rel=1e-2)
     assert "| full, tuned | 0.0357 |" in keerthi_report.table3(table)
     assert "| heart |" in keerthi_report.cost(table) and "| tuned |" in keerthi_report.f_measure(table)
+
+
+def test_klatzer_pock(tmp_path):
+    for name in ("heart", "parkinsons"):
+        load(name)
+    table = small_forms(klatzer_run, tmp_path, ("table2", "table3", "images", "figure2", "figure3", "figure4"))
+    assert table["table2"]["rows"][0]["method"] == "widths 01loss" and table["table2"]["rows"][0]["cv"] < 25.0
+    assert sum(table["table3"]["rows"][0]["beta"]) == pytest.approx(1.0, rel=1e-4)
+    assert np.mean(np.diag(table["images"]["rows"][0]["confusion"])) > 90.0
+    for part in ("figure3", "figure4"):
+        assert len(table[part]["rows"][0]["cv"]) == len(table[part]["rows"][0]["mse"]) == 3
+    assert "| 3 |" in klatzer_report.images(table)
 
 
 def test_chu_and_jiang_siddiqui(tmp_path):
