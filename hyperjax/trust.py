@@ -36,22 +36,35 @@ class HypergradientReport:
     """The two one-sided slopes (directions, 2)."""
     digits: np.ndarray
     """Decimal digits of `reverse` that the others confirm."""
+    rounding: float
+    """What the rounding of f makes of a difference: no smaller slope can be told from 0."""
+    same: float
+    """How close forward and reverse mode must be, relative to the slope: 1e-6, or what the float type leaves of it."""
     distance: float | None
     """How far the nearest sample is from changing its piece (where f returns a Solution)."""
     codes: tuple[str, ...]
 
+    def agree(self, digits: float = 3) -> np.ndarray:
+        """Where all ways agree: to so many digits, or, for a slope too small for differences, to their rounding."""
+        return (self.digits >= digits) | (self._modes() & (np.abs(self.reverse - self.central) <= self.rounding))
+
+    def _modes(self) -> np.ndarray:
+        # sums cancel in a slope near 0: ten times the rounding leaves it about one unit of f's own
+        size = np.maximum(np.maximum(np.abs(self.reverse), _scale(self.reverse)), 10 * self.rounding)
+        return np.abs(self.forward - self.reverse) <= self.same * size
+
     @property
     def trusted(self) -> bool:
-        """Whether forward and reverse agree to 6 digits and the differences confirm at least 3, without a kink."""
-        agree = np.abs(self.forward - self.reverse) <= 1e-6 * np.maximum(np.abs(self.reverse), _scale(self.reverse))
-        return bool(np.all(agree) and np.all(self.digits >= 3) and not np.any(self.kinked))
+        """Whether forward and reverse mode agree and the differences confirm at least 3 digits, without a kink."""
+        return bool(np.all(self._modes() & self.agree()) and not np.any(self.kinked))
 
     def __str__(self) -> str:
         width = max([len(name) for name in self.names] + [9])
         lines = [f"f = {self.value:.10g}"]
         lines.append(f"{'direction':{width}}  {'reverse':>14}  {'forward':>14}  {'central':>14}  digits")
         for i, name in enumerate(self.names):
-            note = f"  kink: {self.sides[i, 0]:.4g} | {self.sides[i, 1]:.4g}" if self.kinked[i] else ""
+            note = "  too small for differences" if self.digits[i] < 3 and self.agree()[i] else ""
+            note = f"  kink: {self.sides[i, 0]:.4g} | {self.sides[i, 1]:.4g}" if self.kinked[i] else note
             lines.append(
                 f"{name:{width}}  {self.reverse[i]:14.7g}  {self.forward[i]:14.7g}  {self.central[i]:14.7g}  "
                 f"{self.digits[i]:6.1f}{note}"
@@ -70,10 +83,13 @@ class HypergradientReport:
             return "do not believe it: the solve failed (see its codes); loosen tol, scale the features or lower C"
         if np.any(self.kinked):
             return "one-sided: f has a kink here and this is the gradient of one side; move hp, or smooth the loss"
-        if np.any(np.abs(self.forward - self.reverse) > 1e-6 * np.maximum(np.abs(self.reverse), _scale(self.reverse))):
+        if not np.all(self._modes()):
             return "forward and reverse mode differ: f is not a function of hp alone, or a rule inside it is wrong"
         if self.trusted:
-            return f"believe {int(np.floor(np.min(self.digits)))} digits or more: all ways agree"
+            told = self.digits[self.digits >= 3]
+            if not told.size:
+                return f"all ways agree that f is flat here: no slope beyond {self.rounding:.1g}"
+            return f"believe {int(np.floor(np.min(told)))} digits or more: all ways agree"
         return "the differences do not confirm it: solve more tightly (tol=1e-10 in float64) and look again"
 
 
@@ -106,20 +122,24 @@ def check_hypergradient(
     reverse = np.asarray([gradient @ np.asarray(v, float) for v in moved])
     tangent = jax.jit(lambda x, v: jax.jvp(scalar, (x,), (v,))[1])
     forward = np.asarray([float(tangent(flat, v)) for v in moved])
-    h = float(jnp.finfo(flat.dtype).eps) ** (1 / 4) if step is None else float(step)
+    eps = float(jnp.finfo(flat.dtype).eps)
+    h = eps ** (1 / 4) if step is None else float(step)
+    rounding = 16 * eps * abs(float(value)) / h  # of two values, at a quarter of the step, extrapolated
     parts = [_differences(lambda t, v=v: float(scalar(flat + t * v)), float(value), h) for v in moved]
     central, uncertain, sides, spread = (np.asarray(part) for part in zip(*parts, strict=True))
     scale = np.maximum(np.maximum(np.abs(reverse), np.abs(central)), _scale(reverse))
     worst = np.maximum(np.abs(reverse - forward), np.abs(reverse - central))
     digits = np.clip(-np.log10(np.maximum(worst / scale, 1e-16)), 0.0, 16.0)
-    kinked = np.abs(sides[:, 0] - sides[:, 1]) > np.maximum(10 * spread, 0.05 * scale)
+    kinked = np.abs(sides[:, 0] - sides[:, 1]) > np.maximum(np.maximum(10 * spread, 0.05 * scale), 4 * rounding)
     codes: tuple[str, ...] = ()
     distance = None
     if isinstance(solution, Solution):
         codes = tuple(Code(int(c)).name for c in np.atleast_1d(np.asarray(solution.code)))
         distance = float(np.min(np.asarray(solution.distance)))
+    same = max(1e-6, 1e3 * eps)
     return HypergradientReport(
-        names, float(value), reverse, forward, central, uncertain, kinked, sides, digits, distance, codes
+        names, float(value), reverse, forward, central, uncertain, kinked, sides, digits,
+        rounding, same, distance, codes,
     )
 
 

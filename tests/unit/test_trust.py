@@ -30,6 +30,29 @@ def test_a_right_gradient_is_confirmed():
     assert "believe" in str(report)
 
 
+def test_a_slope_below_the_rounding_of_the_differences_is_confirmed():
+    """In float32 a number without effect moves f by rounding alone; a slope that is there and denied is still found."""
+    hp, rows = {"a": jnp.float32(0.7), "b": jnp.float32(1.1)}, jnp.linspace(0.0, 1.0, 30, dtype=jnp.float32)
+
+    def shifted(hp):
+        return jax.nn.logsumexp(hp["a"] * rows + hp["b"]) - hp["b"]
+
+    report = hj.check_hypergradient(shifted, hp)
+    assert report.digits[1] < 3 and 0 < abs(report.central[1]) <= report.rounding, str(report)
+    assert report.trusted and "too small for differences" in str(report)
+    assert "flat" in hj.check_hypergradient(lambda b: shifted({"a": hp["a"], "b": b}), hp["b"]).advice()
+    denied = hj.check_hypergradient(lambda hp: hp["a"] ** 2 + 1e-2 * jax.lax.stop_gradient(hp["b"]), hp)
+    assert not denied.trusted and list(denied.agree()) == [True, False]
+
+
+def test_forward_and_reverse_mode_may_differ_by_the_rounding_of_float32():
+    """Sums of another order: not a wrong rule."""
+    rows = jnp.asarray(np.random.default_rng(1).normal(size=(20_000, 3)), jnp.float32)
+    report = hj.check_hypergradient(lambda x: jnp.mean(jnp.sin(rows @ x)) + x[0], jnp.ones(3, jnp.float32))
+    assert np.any(np.abs(report.forward - report.reverse) > 1e-6 * np.abs(report.reverse)), "nothing to tell apart"
+    assert "differ" not in report.advice()
+
+
 @jax.custom_jvp
 def wrong(x):
     return x**3
