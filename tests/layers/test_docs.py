@@ -12,7 +12,7 @@ DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
 ROOMS = ["losses", "kernels", "criteria", "solvers", "methods", "multiclass"]
 ROOMS += ["folds", "domains", "datasets", "plots", "sparse"]
-FENCED = re.compile(r"^```python\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCED = re.compile(r"^```python[^\n]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
 
 def directives():
