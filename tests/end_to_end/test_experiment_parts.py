@@ -12,6 +12,8 @@ from experiments.keerthi import report as keerthi_report
 from experiments.keerthi import run as keerthi_run
 from experiments.klatzer_pock import report as klatzer_report
 from experiments.klatzer_pock import run as klatzer_run
+from experiments.moore import report as moore_report
+from experiments.moore import run as moore_run
 from tests.data import load
 
 
@@ -49,6 +51,14 @@ def test_klatzer_pock(tmp_path):
     for part in ("figure3", "figure4"):
         assert len(table[part]["rows"][0]["cv"]) == len(table[part]["rows"][0]["mse"]) == 3
     assert "| 3 |" in klatzer_report.images(table)
+
+
+def test_moore(tmp_path):
+    for name in ("esol", "pyrim"):
+        load(name)
+    table = small_forms(moore_run, tmp_path, ("table3", "figure4", "figure9", "scaling"))
+    assert {row["groups"] for row in table["figure9"]["rows"]} == {1, 5}
+    assert "| pyrim |" in moore_report.small(table)
 
 
 def test_chu_and_jiang_siddiqui(tmp_path):
