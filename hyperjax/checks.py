@@ -28,7 +28,10 @@ from .solvers.loop import Solver
 from .sparse import Matrix, is_sparse, matrix
 from .types import Array, Hyperparameters
 
-__all__ = ["inputs", "n_rows", "new_rows", "parts", "remedy", "same_folds", "sound", "start", "tolerance", "values"]
+__all__ = [
+    "elementwise", "inputs", "instance", "known", "n_rows", "new_rows", "parts", "remedy", "same_folds", "sound",
+    "start", "tolerance", "values",
+]  # fmt: skip
 
 
 def inputs(
@@ -86,13 +89,13 @@ def parts(problem: Any, solver: Any) -> None:
         raise ValueError(f"problem is {_named(problem)}: pass hyperjax.Problem(loss=.., kernel=.., bias=..)")
     if not (isinstance(problem.bias, bool) or (isinstance(problem.bias, str) and problem.bias == "regularised")):
         raise ValueError(f'bias={problem.bias!r}: choose True, False or "regularised"')
-    _instance("loss", problem.loss, Loss, "losses.Hinge()")
-    _instance("kernel", problem.kernel, Kernel, "kernels.RBF() or a callable k(x, z)")
+    instance("loss", problem.loss, Loss, "losses.Hinge()")
+    instance("kernel", problem.kernel, Kernel, "kernels.RBF() or a callable k(x, z)")
     if solver is not None:
-        _instance("solver", solver, Solver, "solvers.Newton()")
+        instance("solver", solver, Solver, "solvers.Newton()")
 
 
-def _instance(name: str, part: Any, wanted: type, example: str) -> None:
+def instance(name: str, part: Any, wanted: type, example: str) -> None:
     """Refuse a part, or one inside it, that is no instance of its class."""
     if isinstance(part, Function) and isinstance(part.function, type):
         part = part.function
@@ -103,10 +106,10 @@ def _instance(name: str, part: Any, wanted: type, example: str) -> None:
         if not isinstance(part.kernels, tuple):
             raise ValueError(f"{name}.kernels is {_named(part.kernels)}: pass a list of kernels")
         for i, kernel in enumerate(part.kernels):
-            _instance(f"{name}.kernels[{i}]", kernel, wanted, example)
+            instance(f"{name}.kernels[{i}]", kernel, wanted, example)
     elif isinstance(part, (Scaled, Wrapped)):
         inside = "kernel" if isinstance(part, Scaled) else "loss"
-        _instance(f"{name}.{inside}", getattr(part, inside), wanted, example)
+        instance(f"{name}.{inside}", getattr(part, inside), wanted, example)
 
 
 def _named(value: Any) -> str:
@@ -144,6 +147,13 @@ def array(name: str, value: Any, dtype: Any = None) -> Array:
 def concrete(*trees: Any) -> bool:
     """Whether no leaf is being traced."""
     return not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(trees))
+
+
+def known(what: str, **values: Any) -> None:
+    """Refuse traced values where numbers themselves are needed: `what` says by whom."""
+    for name, value in values.items():
+        if not concrete(value):
+            raise ValueError(f"{name} is being traced: {what}, outside jit, grad and vmap")
 
 
 def hyperparameters(problem: Problem, hp: Any, X: Array, y: Array) -> Hyperparameters:
@@ -289,6 +299,26 @@ def start(init: Any, folds: int, y: Array) -> tuple[Array, Array]:
     with jax.ensure_compile_time_eval():
         _finite({"init: z": z, "init: b": b})
     return z, b
+
+
+def elementwise(loss: Loss, hp: Any, y: Array) -> None:
+    """Refuse a phi that sums or mixes rows, while tracing: broadcast, another problem would be solved without a word.
+
+    `loss` and `hp` are expanded, y is (T, n).
+    """
+    if type(loss).prox is not Loss.prox:  # more than phi is known
+        return
+    name, y = f"loss: phi of {type(loss).__name__}", y[0]
+    try:
+        out = jax.eval_shape(loss.phi, y, y, hp)
+    except (TypeError, ValueError) as error:
+        what = str(error).splitlines()[0][:150]
+        raise ValueError(f"{name} fails on {len(y)} outputs, make it elementwise: {what}") from error
+    if getattr(out, "shape", None) != y.shape:
+        found = f"shape {out.shape}" if hasattr(out, "shape") else f"a {type(out).__name__}"
+        raise ValueError(
+            f"{name} must return one value an output, shape {y.shape}, and returned {found}; do not sum or average"
+        )
 
 
 def sound(problem: Problem, hp: Hyperparameters, X: Any, y: Array, s: Array) -> Array:

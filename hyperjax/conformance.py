@@ -9,10 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from . import checks
 from . import prox as automatic
-from .criteria.base import Criterion, apply
+from .criteria.base import Criterion, apply, refuse
 from .folds import Folds, kfold
-from .kernels.base import as_kernel
+from .kernels.base import Kernel, as_kernel
 from .kernels.linear import Linear
 from .kernels.rbf import RBF
 from .losses.base import Loss
@@ -92,6 +93,7 @@ def check_loss(loss: Loss, X: Any = None, y: Any = None, verbose: bool = True) -
 
     X (n, d) and y (n,) are data it was made for; by default a few random rows.  Prints and returns the report.
     """
+    checks.instance("loss", loss, Loss, "losses.Hinge()")
     notes = _Notes(loss)
     X, y = _data(getattr(loss, "labels", False), X, y)
 
@@ -143,6 +145,7 @@ def check_kernel(kernel: Any, X: Any = None, verbose: bool = True) -> Report:
     """
     notes = _Notes(kernel)
     kernel = as_kernel(kernel)
+    checks.instance("kernel", kernel, Kernel, "kernels.RBF() or a callable k(x, z)")
     X, y = _data(True, X, None, positive=True)
 
     def start() -> str | None:
@@ -195,6 +198,7 @@ def check_criterion(criterion: Any, y: Any = None, verbose: bool = True) -> Repo
 
     `y` (n,) are targets it was made for; by default -1 and +1.  Prints and returns the report.
     """
+    refuse(criterion)
     notes = _Notes(criterion)
     rng = np.random.default_rng(0)
     y = np.where(np.arange(ROWS) % 3 == 0, 1.0, -1.0) if y is None else np.asarray(y, float)
@@ -238,6 +242,7 @@ def check_solver(solver: Solver, tol: float | None = None, verbose: bool = True)
 
     Prints and returns the report.
     """
+    checks.instance("solver", solver, Solver, "solvers.Newton()")
     notes = _Notes(solver)
     cases = {
         "hinge, RBF, bias": Problem(Hinge(), RBF(gamma=0.4), True),

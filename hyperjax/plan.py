@@ -116,6 +116,7 @@ def prepare(
     single: bool = False,
 ) -> Plan:
     """Everything checked; `rough` admits criteria without a gradient, `single` leave-one-out in the place of folds."""
+    checks.known("a search runs on the host; call it", X=X, y=y, weights=weights, init=init)
     many = np.ndim(y) == 2
     first = y[0] if many else y
     checks.parts(problem, None)

@@ -77,6 +77,7 @@ class Solution(Module):
 
     def raise_if_failed(self) -> "Solution":
         """Itself, or a RuntimeError that names the folds whose solution must not be used."""
+        checks.known("call raise_if_failed on the solution that jit returns, or look at its code", code=self.code)
         codes, kkt = np.atleast_1d(np.asarray(self.code)), np.atleast_1d(np.asarray(self.kkt))
         bad = [(t, Code(int(c)), k) for t, (c, k) in enumerate(zip(codes, kkt, strict=True)) if Code(int(c)).failed]
         if bad:
@@ -182,6 +183,7 @@ def solve_batch(
     # data a caller's jit has closed over would otherwise be folded, kernel matrix and all, while compiling
     X, y, s = lax.optimization_barrier((X, y, s))
     inner = problem.inner(hp, X, y, s)
+    checks.elementwise(inner.loss, inner.hp, inner.y)
     tol, limit = lax.stop_gradient(jnp.broadcast_to(tol, (2,)) if tol.ndim == 0 else tol)
     fixed = lax.stop_gradient(inner.replace(limit=limit))
     method = pick(fixed) if solver is None else solver

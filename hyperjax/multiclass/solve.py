@@ -64,6 +64,7 @@ class MulticlassSolution(Module):
 
     def raise_if_failed(self) -> "MulticlassSolution":
         """Itself, or a RuntimeError if it must not be used."""
+        checks.known("call raise_if_failed on the solution that jit returns, or look at its code", code=self.code)
         for i, value in enumerate(np.ravel(np.asarray(self.code))):
             code = Code(int(value))
             if code.failed:

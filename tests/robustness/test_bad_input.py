@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -292,3 +293,29 @@ def test_folds_made_badly():
         (lambda: f.from_splitter([([0], [99])], X, Y), ["cv must give row numbers", "0 to 11"]),
     ):
         refused(call, *words)
+
+
+@pytest.mark.parametrize(
+    ("phi", "shape"),
+    [
+        (lambda o, y, hp: jnp.sum(hp["C"] * (o - y) ** 2), r"\(\)"),
+        (lambda o, y, hp: hp["C"] * (o[:, None] - y[None, :]) ** 2, rf"\({N}, {N}\)"),
+    ],
+    ids=["summed", "every pair"],
+)
+def test_a_loss_that_does_not_give_one_value_a_row_is_refused(phi, shape):
+    class Mine(hj.losses.Loss):
+        def phi(self, o, y, hp):
+            return phi(o, y, hp)
+
+        def init(self, X, y):
+            return {"C": 1.0}
+
+    problem = hj.Problem(Mine(), hj.kernels.RBF())
+    for call in (
+        lambda: hj.solve(problem, problem.init(X, Y), X, Y),
+        lambda: jax.jit(lambda X: hj.solve(problem, problem.init(X, Y), X, Y).z)(X),
+        lambda: hj.cross_solve(problem, problem.init(X, Y), X, Y, FOLDS),
+    ):
+        with pytest.raises(ValueError, match=rf"phi of Mine must return one value an output.*returned shape {shape}"):
+            call()

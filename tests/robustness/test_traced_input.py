@@ -5,6 +5,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import hyperjax as hj
 from tests.robustness.given import FOLDS, INF, NAN, PROBLEM, N, X, Y, hp, refused, with_entry
@@ -114,3 +115,14 @@ def test_data_a_jit_closes_over_are_still_checked():
 
     assert np.all(np.isfinite(jax.jit(outputs)(1.0)))
     refused(lambda: jax.jit(lambda C: outputs(C, with_entry(X, (0, 0), NAN)))(1.0), "X holds 1 NaN")
+
+
+def test_what_needs_the_numbers_themselves_says_so_under_jit():
+    problem, X, y = hj.Problem(), jnp.asarray(np.random.default_rng(0).normal(size=(12, 2))), np.tile([-1.0, 1.0], 6)
+    hp = problem.init(X, y)
+    for call, words in (
+        (lambda X: hj.solve(problem, hp, X, y).raise_if_failed().z, "code is being traced: call raise_if_failed"),
+        (lambda X: hj.tune(problem, X, y, folds=2).value, "X is being traced: a search runs on the host"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            jax.jit(call)(X)

@@ -150,3 +150,18 @@ def test_solvers():
     assert set(found) == {"hinge, RBF, bias", "logistic, RBF, bias", "eps-insensitive, RBF, bias"}
     assert all("tol is not met" in text or "off by" in text for text in found.values()), found
     assert np.all([finding.holds for finding in report.findings if "linear" in finding.what])
+
+
+@pytest.mark.parametrize(
+    ("check", "given", "words"),
+    [
+        (hj.check_loss, hj.losses.Hinge, "loss is the class Hinge: pass an instance of it"),
+        (hj.check_loss, None, "loss is a NoneType: pass an instance"),
+        (hj.check_kernel, hj.kernels.RBF, "kernel is the class RBF: pass an instance of it"),
+        (hj.check_criterion, hj.criteria.SmoothError, "criterion is the class SmoothError: pass an instance"),
+        (hj.check_solver, hj.solvers.Newton, "solver is the class Newton: pass an instance of it"),
+    ],
+)
+def test_what_is_no_instance_is_refused_before_anything_is_looked_at(check, given, words):
+    with pytest.raises(ValueError, match=words):
+        check(given, verbose=False)
