@@ -117,19 +117,16 @@ def quasi_newton(
     # a steep coordinate that its bound holds says nothing of the others' scale
     first = _projected(point, low, high)
     metric = Memory(first) if memory or len(first) > DENSE else Dense(first, rules.rescale)
+    g, d = first, _descent(metric, first, point.theta)
     for _ in range(max_steps):
-        g = _projected(point, low, high)
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
             return "gradient"
-        d = metric.direction(g, point.theta)
-        if g @ d >= 0:
-            metric.restart(g)
-            d = metric.direction(g, point.theta)
         new = _line_search(run, point, d, g, low, high, rules)
         if isinstance(new, str):
             if metric.fresh:
                 return new
             metric.restart(g)
+            d = metric.direction(g, point.theta)
             continue
         if _newly_bounded(point, new, low, high):
             metric.restart(_projected(new, low, high))
@@ -137,8 +134,10 @@ def quasi_newton(
             metric.learn(new.theta.astype(float) - point.theta, new.gradient - point.gradient)
         change, point = point.objective - new.objective, new
         run.note(point)
+        g = _projected(point, low, high)
+        d = _descent(metric, g, point.theta)
         small = tol * abs(point.objective)
-        if change <= small and not (rules.promise and _promised(metric, point, low, high) > small):
+        if change <= small and not (rules.promise and _promised(g, d) > small):
             return "tolerance"
     return "max_steps"
 
@@ -155,14 +154,18 @@ def _newly_bounded(old: Point, new: Point, low: np.ndarray, high: np.ndarray) ->
     return bool(np.any(held & (old.theta > low) & (old.theta < high)))
 
 
-def _promised(metric: Any, point: Point, low: np.ndarray, high: np.ndarray) -> float:
-    """The decrease a quadratic model expects of the next step."""
-    g = _projected(point, low, high)
-    if isinstance(metric, Memory):
-        return 0.0
-    d = metric.direction(g, point.theta)
-    d = d * min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300))
-    return max(-0.5 * float(g @ d), 0.0)
+def _descent(metric: Any, g: np.ndarray, theta: np.ndarray) -> np.ndarray:
+    """The metric's direction, or that of the gradient where it does not lead downhill."""
+    d = metric.direction(g, theta)
+    if g @ d >= 0:
+        metric.restart(g)
+        d = metric.direction(g, theta)
+    return d
+
+
+def _promised(g: np.ndarray, d: np.ndarray) -> float:
+    """The decrease a quadratic model expects of the next step d."""
+    return max(-0.5 * min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300)) * float(g @ d), 0.0)
 
 
 def _line_search(

@@ -107,7 +107,7 @@ def _solve(
     o, t = fixed.op.matmul(z), fixed.steps()
     facts = _certificate(fixed, z, o, t, goal)
     known = jnp.all((s <= 0) | ((labels >= 0) & (labels < problem.classes)))
-    sound = known & checks.sound(problem, hp, labels, s[None, :])[0]  # type: ignore[arg-type]
+    sound = known & checks.sound(*lax.stop_gradient((problem, hp, X, labels, s[None, :])))[0]  # type: ignore[arg-type]
     facts["code"] = jnp.where(sound, facts["code"], Code.NONFINITE)
 
     # the rule of implicit.py, in coordinates in which the slope of the prox is diagonal
