@@ -133,8 +133,9 @@ def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
         rounding = unit * jnp.sqrt(jnp.mean(sums * sums, axis=(0, 2)))
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
-    # the size expected is at most |z| times K's largest entry, which spares most problems the products
-    return lax.cond(jnp.any((3.0 * most > tol) & (worst > tol) & (worst <= inner.limit)), measure, lambda: tol)
+    # the size expected is at most |z| times K's largest entry: violations well above that need no products to be judged
+    doubtful = (worst > tol) & (worst <= jnp.minimum(inner.limit, 3.0 * most))
+    return lax.cond(jnp.any(doubtful), measure, lambda: tol)
 
 
 def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, Array]:

@@ -17,7 +17,7 @@ __all__ = ["Newton", "line_length", "smooth_violation"]
 
 
 FORCING = 0.1
-"""Relative residual of a step with sparse rows; near the solution the violation itself, in output units."""
+"""Relative residual of a step with sparse rows; near the solution the square of the violation in output units."""
 QUICK, PRODUCTS = 0.1, 10
 """A step that brings the violation down to this fraction leaves the factors as they are: the next one is found with
 them by at most so many products."""
@@ -119,7 +119,7 @@ def _factored(inner: Inner, phi: Array, w: Array, b: Array):
             return factor_solve(L, -g), L
 
         if isinstance(phi, Matrix):
-            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, worst)), L
+            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, worst * worst)), L
         return lax.cond(stale, fresh, lambda: (feature_solve(phi, h, -g, border, L, accuracy, PRODUCTS), L))
 
     def step(state: tuple[Array, ...], active: Array):
