@@ -140,7 +140,7 @@ def _smo_pass(
     interior = (z > box.low) & (z < box.high)
     score = own + jnp.where(interior, 1e-3 * worst[:, None], 0.0)
     everything = size == inner.op.n
-    goal = jnp.maximum(0.4 * tol, 0.0 if everything else 0.1 * worst)
+    goal = jnp.maximum(0.5 * tol, (0.002 if everything else 0.1) * worst)
     goal = jnp.where(active & (worst > tol), goal, jnp.inf)
     K = inner.op.whole() if everything else None
 
