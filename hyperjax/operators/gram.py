@@ -14,7 +14,7 @@ __all__ = ["Gram", "cross_matmul", "partial_jvp"]
 
 BLOCK_ENTRIES = 1 << 18
 """Entries of K a streamed product builds at a time: 1 MB in float32.  Its derivative keeps several arrays of that size,
-and takes 1.6 times as long where they do not fit into a core's own cache (8,000 rows, blocks of 4 MB)."""
+which should fit into a core's own cache."""
 
 
 def partial_jvp(f: Any, tree: Any, tangent: Any) -> Any:
