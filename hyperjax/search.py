@@ -71,11 +71,23 @@ class Dense:
         if curvature <= 1e-10 * np.linalg.norm(s) * np.linalg.norm(y):
             return
         if self.fresh and self.rescale:
-            self.H = np.eye(len(s)) * min(curvature / (y @ y), CAP * self.H[0, 0])
+            self.H = np.diag(_scales(self.H[0, 0], min(float(curvature / (y @ y)), CAP * self.H[0, 0]), s))
         r = s / curvature
         left = np.eye(len(s)) - np.outer(r, y)
         self.H = left @ self.H @ left.T + np.outer(r, s)
         self.fresh = False
+
+
+def _scales(old: float, new: float, s: np.ndarray) -> np.ndarray:
+    """A metric's first diagonal after a step s that asks for the scale `new`.
+
+    A larger scale holds for all coordinates, a smaller one as far as each took part in the step: one steep coordinate
+    (a tube's width, whose criterion has kinks) would otherwise end the search of all.
+    """
+    if new >= old:
+        return np.full(len(s), new)
+    share = s * s / np.max(s * s)
+    return old ** (1.0 - share) * new**share
 
 
 class Memory:

@@ -7,13 +7,14 @@ import jax.numpy as jnp
 from ..sparse import Matrix
 from ..types import Array
 from .base import Operator
-from .bordered import bordered_solve
+from .bordered import DIRECT_SIZES, bordered_solve
 from .feature_space import factor_solve, feature_factors, feature_solve
 from .features import Features
 from .gram import Gram, cross_matmul, partial_jvp
 from .sparse import Sparse
 
 __all__ = [
+    "DIRECT_SIZES",
     "Features",
     "Gram",
     "Operator",

@@ -171,7 +171,7 @@ def _in_feature_space(phi: Any, c: Array, e: Array, r: Array, total: Array, bord
         rhs = rho @ phi
         if border:
             rhs = jnp.concatenate([rhs, (jnp.sum(rho, axis=1) - total)[:, None]], axis=1)
-        x = feature_solve(phi, h, rhs, border) if L is None else factor_solve(L, rhs)
+        x = feature_solve(phi, h, rhs, border)[0] if L is None else factor_solve(L, rhs)
         w, db = (x[:, :-1], x[:, -1]) if border else (x, jnp.zeros_like(total))
         return (r - c * (w @ phi.T + db[:, None])) / e, db
 
@@ -195,9 +195,9 @@ def _conjugate_gradients(op: Operator, c: Array, e: Array, r: Array, total: Arra
         return ee * u + cc * (op.matmul(cc * u) + shift)
 
     if not border:
-        return conjugate_gradients(matvec, r, lambda r: r / scale), jnp.zeros_like(total)
+        return conjugate_gradients(matvec, r, lambda r: r / scale)[0], jnp.zeros_like(total)
     right = jnp.concatenate([r + rho[:, None] * c * total[:, None], c])
-    both = conjugate_gradients(matvec, right, lambda r: r / jnp.tile(scale, (r.shape[0] // scale.shape[0], 1)))
+    both = conjugate_gradients(matvec, right, lambda r: r / jnp.tile(scale, (r.shape[0] // scale.shape[0], 1)))[0]
     u, along = jnp.split(both, 2)
     weight = jnp.sum(c * along, axis=1)
     db = jnp.where(weight > 0, (jnp.sum(c * u, axis=1) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)

@@ -16,11 +16,12 @@ def conjugate_gradients(
     precondition: Callable[[Array], Array],
     accuracy: Array | float = 0.0,
     limit: int | None = None,
-) -> Array:
+) -> tuple[Array, Array, Array]:
     """Preconditioned conjugate gradients on every row of b, down to rounding or to no progress.
 
     `precondition` multiplies by the inverse of what stands for the matrix, `accuracy` (a number, or one a row) is a
-    residual, relative to b in that metric, that will do, `limit` the most steps.
+    residual, relative to b in that metric, that will do, `limit` the most steps.  Returns x, which rows got there, and
+    the number of steps.
     """
     eps = jnp.finfo(b.dtype).eps
     soft = precondition(b)
@@ -45,4 +46,5 @@ def conjugate_gradients(
         return x, res, soft + ratio * d, new, it + 1
 
     start = (jnp.zeros_like(b), b, soft, first, jnp.zeros((), jnp.int32))
-    return lax.while_loop(cond, body, start)[0]
+    x, _, _, rz, count = lax.while_loop(cond, body, start)
+    return x, rz <= goal, count

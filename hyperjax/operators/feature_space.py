@@ -8,7 +8,7 @@ Problem
 
 Solved by
     a Cholesky factor a fold, which costs n p^2; or conjugate gradients on all folds at once, 4 n p a fold and
-    product, where only a factor for earlier curvatures is at hand or Phi is sparse.
+    product, where only a factor for other curvatures is at hand or Phi is sparse.
 """
 
 from typing import Any
@@ -20,19 +20,38 @@ from jax.scipy.linalg import cho_solve
 
 from ..sparse import Matrix
 from ..types import Array
+from .base import where_true
 from .conjugate import conjugate_gradients
 
 __all__ = ["factor_solve", "feature_factors", "feature_solve"]
+
+MANY, FEW = 4096, 8
+"""From MANY rows on, rows without curvature are left out of a factor where no more than one in FEW has any."""
 
 
 def feature_factors(phi: Array, h: Array, border: bool) -> Array:
     """Cholesky factors (T, p, p) of I + Phi' diag(h) Phi, bordered by Phi' h and sum h where the bias is free."""
 
-    def fold(h: Array) -> Array:
+    n = phi.shape[0]
+    few = n // FEW
+
+    def products(phi: Array, h: Array) -> tuple[Array, Array]:
         weighted = h[:, None] * phi
-        S = weighted.T @ phi + jnp.eye(phi.shape[1], dtype=phi.dtype)
+        return weighted.T @ phi, jnp.sum(weighted, axis=0)
+
+    def gathered(h: Array) -> tuple[Array, Array]:
+        index = where_true(h != 0, few)
+        some = jnp.take(phi, index, axis=0, mode="clip")
+        return products(some, h.at[index].get(mode="fill", fill_value=0.0))
+
+    def fold(h: Array) -> Array:
+        if n >= MANY:
+            S, side = lax.cond(jnp.sum(h != 0) <= few, lambda: gathered(h), lambda: products(phi, h))
+        else:
+            S, side = products(phi, h)
+        S = S + jnp.eye(phi.shape[1], dtype=phi.dtype)
         if border:
-            side, corner = jnp.sum(weighted, axis=0), jnp.sum(h)
+            corner = jnp.sum(h)
             corner = jnp.where(corner > 0, corner, 1.0)
             S = jnp.block([[S, side[:, None]], [side[None, :], corner[None, None]]])
         return lax.linalg.cholesky(S, symmetrize_input=False)
@@ -41,14 +60,19 @@ def feature_factors(phi: Array, h: Array, border: bool) -> Array:
 
 
 def factor_solve(L: Array, r: Array) -> Array:
-    """x (T, p) with L L' x = r."""
+    """x (T, p) with L L' x = r; one factor L serves all rows of r."""
+    if L.shape[0] == 1:
+        return cho_solve((L[0], True), r.T).T
     return jax.vmap(lambda L, r: cho_solve((L, True), r))(L, r)
 
 
 def feature_solve(
     phi: Any, h: Array, r: Array, border: bool, L: Array | None = None, accuracy: Any = 0.0, limit: int | None = None
-) -> Array:
-    """x (T, p or p + 1) by conjugate gradients: preconditioned by factors L or, for None, by the diagonal."""
+) -> tuple[Array, Array, Array]:
+    """x (T, p or p + 1) by conjugate gradients: preconditioned by factors L or, for None, by the diagonal.
+
+    With which folds are solved to `accuracy`, and the number of products.
+    """
 
     def matvec(x: Array) -> Array:
         w = x[:, :-1] if border else x

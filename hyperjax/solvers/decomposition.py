@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..losses.piecewise import PiecewiseLinear
-from ..operators import Sparse
+from ..operators import DIRECT_SIZES, Sparse
 from ..problem import Inner, middle
 from ..types import Array, Module, static
 from .dcd import DCD
@@ -37,7 +37,8 @@ class Decomposition(Solver):
         slope of phi.  Around the current point each z_i keeps to one piece, a box with an output as its target, and
         the problem is  min 1/2 z'Kz - target'z  over boxes (and sum z = 0).
     Iteration
-        Where K is factored and there is no border: passes of DCD, whose cost does not grow with n.  Else
+        Where K is factored and has many rows: ProxGrad at once, in the space of the columns.  Where it is factored and
+        there is no border: passes of DCD, whose cost does not grow with n.  Else
         second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
         is factored or n is large), then one product with K brings the outputs up to date.  After `passes` of these,
         or once all folds are within 1e-3, those not within `tol` go on with ProxGrad, whose first Newton step on (F)
@@ -67,6 +68,8 @@ class Decomposition(Solver):
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` made feasible (or zeros); see the class."""
+        if inner.op.factors() is not None and inner.op.n > DIRECT_SIZES[-1]:
+            return ProxGrad(max_steps=self.max_steps).solve(inner, init, tol)
         if not inner.border and inner.op.factors() is not None:
             return self._finish(inner, *DCD(max_steps=EPOCHS).solve(inner, init, jnp.maximum(tol, 1e-3)), tol)
         n = inner.op.n

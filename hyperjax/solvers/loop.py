@@ -116,7 +116,8 @@ def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
     It is measured only where it decides, for a violation `worst` (T,) between tol and the limit.
 
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
-    with random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks.
+    with random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks; their
+    rows differ in length, and the longest ones round the most.
     """
     # zeros made of z: where rows are sharded both branches below must vary alike
     tol = jnp.broadcast_to(tol, z.shape[:1]) + jnp.zeros_like(z[:, 0])
@@ -130,7 +131,9 @@ def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
     def measure() -> Array:
         signs = jnp.where(jax.random.bernoulli(jax.random.key(0), shape=(SIGNS, 1, z.shape[1])), z, -z)
         sums = inner.op.matmul(signs.reshape(-1, z.shape[1])).reshape(signs.shape)
-        rounding = unit * jnp.sqrt(jnp.mean(sums * sums, axis=(0, 2)))
+        size = jnp.where(inner.s > 0, jnp.abs(sums), 0.0)
+        each = jnp.sqrt(jnp.mean(size * size, axis=2)) if stored else jnp.max(size, axis=2)
+        rounding = unit * jnp.mean(each, axis=0)
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
     # the size expected is at most |z| times K's largest entry: violations well above that need no products to be judged

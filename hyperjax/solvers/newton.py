@@ -6,23 +6,21 @@ from typing import Any
 import jax.numpy as jnp
 from jax import lax
 
-from ..operators import Features, bordered_solve, factor_solve, feature_factors, feature_solve
+from ..operators import bordered_solve, feature_factors, feature_solve
 from ..problem import Inner
 from ..sparse import Matrix
 from ..types import Array, static
-from .dcd import part
 from .loop import Solver, imbalance, run, start_point
 
-__all__ = ["Newton", "line_length", "smooth_violation"]
+__all__ = ["Newton", "factored_step", "line_length", "smooth_violation"]
 
 
 FORCING = 0.1
-"""Relative residual of a step with sparse rows; near the solution the square of the violation in output units."""
-QUICK, PRODUCTS = 0.1, 10
-"""A step that brings the violation down to this fraction leaves the factors as they are: the next one is found with
-them by at most so many products."""
-SAMPLED, EVERY, SAMPLED_STEPS = 8192, 8, 20
-"""From how many rows on the search begins on a sample, every which row that is, and for how many steps at most."""
+"""Relative residual of a step by conjugate gradients; near the solution the square of the violation in output units."""
+NEAR = 0.02
+"""A step that promises less than half of this part of the objective begins the end game."""
+DEAR = 4
+"""With p columns, p / DEAR products of conjugate gradients take as long as a factor for every fold."""
 
 
 class Newton(Solver):
@@ -32,9 +30,9 @@ class Newton(Solver):
         (B) with the curvatures h = s phi''(o) at the current outputs, then a step to a point of the segment
         where the derivative of the primal along it has changed sign or nearly vanished.  Where K = Phi Phi' is kept
         factored the same step is taken in w = Phi' z, and z = -s phi'(o) is read off: rounding in sums over samples
-        then never enters the direction.  A step that brings the violation down tenfold leaves the factors as they
-        are, and conjugate gradients on all folds at once take the next one; from 8,192 rows on the search begins
-        with the solution for every eighth row.  With sparse rows conjugate gradients find the step, first to a tenth.
+        then never enters the direction.  Conjugate gradients on all folds at once find it, first to a tenth: far from
+        the solution with one factor, that of the folds' mean curvatures; near it with each fold's own; a factor is
+        kept as long as few products are needed.  With sparse rows they do without factors.
     Stops when
         an upper bound of `kkt` that needs no prox is within tol: max t |z + s phi'(o)|, or max |Phi (w - Phi' z)|
         where K is factored; and |sum z| is small.
@@ -58,11 +56,9 @@ class Newton(Solver):
         phi = inner.op.factors()
         if phi is None:
             step, start = _stored(inner, *start_point(inner, init))
-        elif init is None and inner.op.n >= SAMPLED and not isinstance(phi, Matrix):
-            step, start = _factored(inner, phi, *_sampled_start(inner, phi, tol))
         else:
             z, b = start_point(inner, init)
-            step, start = _factored(inner, phi, z @ phi, b)
+            step, start = factored_step(inner, phi, z @ phi, b)
         return run(step, start, inner, tol, self.max_steps, _patience(phi, tol))
 
 
@@ -96,8 +92,11 @@ def _stored(inner: Inner, z: Array, b: Array):
     return step, (z, inner.op.matmul(z), b)
 
 
-def _factored(inner: Inner, phi: Array, w: Array, b: Array):
-    """The step in x = (w, b) for K = Phi Phi', and its start."""
+def factored_step(inner: Inner, phi: Array, w: Array, b: Array, alone: Any = False):
+    """The step in x = (w, b) for K = Phi Phi', and its start.
+
+    `alone` gives every fold factors of its own from the first step on.
+    """
     border, accuracy = inner.border, math.sqrt(jnp.finfo(w.dtype).eps)
 
     def join(w: Array, b: Array) -> Array:
@@ -113,19 +112,27 @@ def _factored(inner: Inner, phi: Array, w: Array, b: Array):
         worst = jnp.max(jnp.where(inner.s > 0, jnp.abs(gw @ phi.T), 0.0), axis=1)
         return z, join(gw, -jnp.sum(z, axis=1)), jnp.maximum(worst, imbalance(inner, z, o))
 
-    def direction(h: Array, g: Array, L: Array, stale: Array, worst: Array) -> tuple[Array, Array]:
-        def fresh() -> tuple[Array, Array]:
-            L = feature_factors(phi, h, border)
-            return factor_solve(L, -g), L
+    dear = max(2, phi.shape[1] // DEAR)
 
+    def direction(h: Array, g: Array, L: Array, alone: Array, worn: Array, worst: Array) -> tuple[Array, ...]:
+        """The step, the factors it was found with, and whether they have served their time."""
         if isinstance(phi, Matrix):
-            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, worst * worst)), L
-        return lax.cond(stale, fresh, lambda: (feature_solve(phi, h, -g, border, L, accuracy, PRODUCTS), L))
+            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, worst * worst))[0], L, worn
+
+        def own() -> Array:
+            return feature_factors(phi, h, border)
+
+        def mean() -> Array:
+            return jnp.broadcast_to(feature_factors(phi, jnp.mean(h, axis=0, keepdims=True), border), L.shape)
+
+        L = lax.cond(worn, lambda: lax.cond(alone, own, mean), lambda: L)
+        x, there, count = feature_solve(phi, h, -g, border, L, jnp.clip(worst * worst, accuracy, FORCING), dear)
+        return x, L, (count > 1 + jnp.where(alone, dear // 2, dear // h.shape[0])) | ~jnp.all(there)
 
     def step(state: tuple[Array, ...], active: Array):
-        x, o, z, g, worst, least, L, stale = state
+        x, o, z, g, worst, least, L, alone, worn = state
         h = inner.curvature(o)
-        move, L = direction(h, jnp.where(active[:, None], g, 0.0), L, stale, worst)
+        move, L, worn = direction(h, jnp.where(active[:, None], g, 0.0), L, alone, worn, worst)
         dw, db = split(move)
         db = jnp.where(active, _bias_step(inner, h, -jnp.sum(z, axis=1), db), 0.0)
         move, do = join(dw, db), dw @ phi.T + db[:, None]
@@ -146,38 +153,17 @@ def _factored(inner: Inner, phi: Array, w: Array, b: Array):
         x, o = x + length * move, o + length * do
         w, b = split(x)
         objective = 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(o), axis=1)
-        # curvatures that give a step like this are still those of the solution; else they are taken anew
-        stale = jnp.any(active & (after > QUICK * worst))
-        return (x, o, z, g, after, jnp.minimum(least, after), L, stale), z, b, after, objective
+        slow = jnp.any(active & (after > 0.5 * worst))
+        near = slow | jnp.any(active & (jnp.abs(slope) < NEAR * objective))
+        worn = worn | slow | (near & ~alone)
+        return (x, o, z, g, after, jnp.minimum(least, after), L, alone | near, worn), z, b, after, objective
 
     x = join(w, b)
     o = w @ phi.T + split(x)[1][:, None]
     z, g, worst = at(x, o)
     size = 0 if isinstance(phi, Matrix) else x.shape[1]
     L = jnp.broadcast_to(jnp.eye(size, dtype=x.dtype), (x.shape[0], size, size))
-    return step, (x, o, z, g, worst, worst, L, jnp.asarray(True))
-
-
-def _sampled_start(inner: Inner, phi: Array, tol: Array) -> tuple[Array, Array]:
-    """(w, b) of the problem on every eighth row, their losses weighted so that they stand for all rows.
-
-    Most of Newton's steps bring the weights to within sampling error of the solution, and an eighth of the rows does
-    for that.  A fold whose sample misleads (it may miss a class) starts at zero.
-    """
-    index = jnp.arange(0, inner.op.n, EVERY)
-    some = part(inner, index).replace(op=Features(phi[index]))
-    share = jnp.sum(inner.s, axis=1) / jnp.maximum(jnp.sum(some.s, axis=1), jnp.finfo(phi.dtype).tiny)
-    some = some.replace(s=some.s * jnp.where(jnp.isfinite(share), share, 1.0)[:, None])
-    zero = jnp.zeros((inner.s.shape[0], phi.shape[1]), phi.dtype)
-    step, start = _factored(some, phi[index], zero, zero[:, 0])
-    (z, b), _ = run(step, start, some, jnp.maximum(tol, 1e-2), SAMPLED_STEPS, _patience(phi, tol))
-    w = z @ phi[index]
-
-    def primal(w: Array, b: Array) -> Array:
-        return 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(w @ phi.T + b[:, None]), axis=1)
-
-    better = primal(w, b) < primal(zero, zero[:, 0])
-    return jnp.where(better[:, None], w, 0.0), jnp.where(better, b, 0.0)
+    return step, (x, o, z, g, worst, worst, L, jnp.asarray(alone), jnp.asarray(True))
 
 
 def _bias_step(inner: Inner, h: Array, gradient: Array, db: Array) -> Array:

@@ -1,12 +1,13 @@
 """Accelerated proximal iteration with semismooth Newton steps: the solver for kinked losses known by phi alone."""
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..operators import bordered_solve
+from ..operators import DIRECT_SIZES, bordered_solve
 from ..problem import Inner
+from ..sparse import Matrix
 from ..types import Array, Module, static
+from .envelope import Envelope, in_columns, landed
 from .loop import Solver, run, start_point, violation
 from .newton import line_length
 
@@ -15,34 +16,6 @@ __all__ = ["ProxGrad"]
 SHRINK, GROW = 0.3, 10.0
 QUICK, TIRED = 4, 12
 """An envelope minimised within QUICK Newton steps sharpens the next one, TIRED steps soften the present one."""
-
-
-class Envelope(Module):
-    """The loss smoothed around a centre c: minimising 1/2|f|^2_K + sum_i E_i(o_i) is a proximal step of the dual at c.
-
-    E is the Moreau envelope of s phi at v = o - t c:  E' = (v - prox_{t s phi}(v)) / t,  E'' = (1 - P) / t.
-    """
-
-    inner: Inner
-    centre: Array
-    t: Array
-
-    def slope(self, o: Array) -> Array:
-        """E'(o); its negative is a feasible coefficient, the one (F) asks for."""
-        v = o - self.t * self.centre
-        return (v - self.inner.prox(v, self.t)) / self.t
-
-    def slope_and_faces(self, o: Array) -> tuple[Array, Array]:
-        """E' and P, the slope of the proximal map."""
-        v = o - self.t * self.centre
-        p, P = jax.jvp(lambda v: self.inner.prox(v, self.t), (v,), (jnp.ones_like(v),))
-        return (v - p) / self.t, P
-
-    def point(self, o: Array) -> Array:
-        """-E'(o); on straight pieces -s phi' itself, so that bounds are met exactly and the bias interval is found."""
-        v = o - self.t * self.centre
-        p, P = jax.jvp(lambda v: self.inner.prox(v, self.t), (v,), (jnp.ones_like(v),))
-        return jnp.where(self.inner.s > 0, jnp.where(P >= 1.0, -self.inner.slope(p), (p - v) / self.t), 0.0)
 
 
 class State(Module):
@@ -74,6 +47,8 @@ class ProxGrad(Solver):
         momentum, restarted whenever it points uphill.  t shrinks while envelopes are easy and grows when one is hard.
         Beside every such step one Newton step on (F) itself, with the faces of the present point, is tried and kept
         as the answer if it lowers `kkt`: it ends the search to rounding once the faces are right.
+        Where K = Phi Phi' is factored and has more rows than a direct solve takes, envelopes are minimised to the end
+        in w = Phi'z, without momentum.
     Stops when
         `kkt` <= tol for the present point or its Newton step.
     Cost per step
@@ -94,6 +69,9 @@ class ProxGrad(Solver):
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` (or zeros); see the class."""
+        phi = inner.op.factors()
+        if phi is not None and not isinstance(phi, Matrix) and inner.op.n > DIRECT_SIZES[-1]:
+            return in_columns(inner, phi, init, tol, self.max_steps)
         z, b = start_point(inner, init)
         patience = self.patience or (500 if z.dtype == jnp.float64 else 100)
         b, t = b if inner.border else jnp.zeros_like(b), inner.steps()
@@ -144,20 +122,7 @@ def _newton(inner: Inner, state: State, active: Array) -> tuple[State, Array, Ar
     length = jnp.where(active, length, 0.0)
     moved = z + length[:, None] * dz, f + length[:, None] * df, b + length * db
     state = state.replace(z=moved[0], f=moved[1], b=moved[2], count=state.count + active.astype(jnp.int32))
-    straight = (faces >= 1.0) | (inner.s <= 0)
-    at_kink = _to_ends(inner, z + dz2, inner.prox(o - unit * z, unit))
-    z2 = jnp.where(straight, Envelope(inner, z, unit).point(o), at_kink)
-    return state, z2, b + db2
-
-
-def _to_ends(inner: Inner, z: Array, kink: Array) -> Array:
-    """z with what lies within rounding of an end of its range at the kink put on that end."""
-    near = 64.0 * jnp.finfo(z.dtype).eps * inner.scale()
-    off = jnp.finfo(z.dtype).eps ** 0.75 * jnp.maximum(1.0, jnp.abs(kink))
-    for o in (kink - off, kink + off):
-        end = -inner.slope(o)
-        z = jnp.where(jnp.abs(z - end) <= near, end, z)
-    return z
+    return state, landed(inner, z, dz2, o, faces), b + db2
 
 
 def _proximal(inner: Inner, state: State, active: Array) -> State:

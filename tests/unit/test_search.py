@@ -61,3 +61,19 @@ def test_an_accepted_point_is_one_evaluation_and_never_an_unsolved_one():
         value, gradient, solved = bowl(point.theta)
         assert solved and point.objective == value and np.array_equal(point.gradient, gradient)
     np.testing.assert_allclose(run.accepted[-1].theta, [1.0, 1.0], atol=1e-3)
+
+
+@pytest.mark.parametrize("steep", [0.3, 1.0])
+@pytest.mark.parametrize("width", [0.01, 0.05])
+def test_one_steep_coordinate_does_not_end_the_search_of_the_others(steep, width):
+    # as a tube's width has it: a near kink in one coordinate beside a wide shallow bowl in another
+    def valley(t):
+        """The bowl's bottom lies at 3, the crease at 0.3; the least value is 1."""
+        u = t[1] - 0.3
+        root = np.hypot(u, width)
+        return 1.0 + 0.01 * (t[0] - 3.0) ** 2 + steep * (root - width), [0.02 * (t[0] - 3.0), steep * u / root], True
+
+    for start in np.linspace(-0.5, 0.5, 9):
+        run = Recorder(valley)
+        run.search([0.0, start])
+        assert run.accepted[-1].objective < 1.005
