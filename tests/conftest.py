@@ -1,6 +1,7 @@
 """The strict setting every test runs in: 64-bit floats, no silent promotion, no silent broadcasting."""
 
 import os
+import tempfile
 
 FLOAT32 = os.environ.get("HYPERJAX_TEST_FLOAT32") == "1"
 
@@ -11,6 +12,11 @@ _given = os.environ.get("XLA_FLAGS", "")
 if not FLOAT32 and not any(option in _given for option in QUICK_COMPILE):
     _added = [f"{option}={value}" for option, value in QUICK_COMPILE.items()]
     os.environ["XLA_FLAGS"] = " ".join([_given, *_added]).strip()
+
+# Every module drops its programs, and many ask for the same ones again, in this process or in one they start: what took
+# long to compile is kept in a folder.  JAX knows a program by all of its text, its options and the compiler's version.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"hyperjax-tests-{os.getuid()}"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 import jax  # noqa: E402
 

@@ -94,8 +94,8 @@ def same_gap(facts: dict[str, Any], model: hj.Problem, arguments: str, A: Any, s
 def judge(facts: dict[str, Any], loss: str, mine: Any, theirs: list[Any], A: Any, signs: Any, folds: Any) -> None:
     """Objectives and gaps of both in float64: the worst fold so far.
 
-    The gap is to the best dual value known: of the coefficients that the weights imply, or for the hinge, whose
-    weights imply none, of ours.
+    The gap is to the best dual value known: of our coefficients, and of those that the peer's weights imply, which the
+    hinge's do not.
     """
     padded = np.c_[A, np.ones(len(A))]
     z = np.asarray(mine.z, np.float64)
@@ -103,7 +103,7 @@ def judge(facts: dict[str, Any], loss: str, mine: Any, theirs: list[Any], A: Any
     own, peer = (objective(loss, each, padded, signs, folds) for each in (w, other))
     bound = dual(loss, z, padded, signs, folds)
     if loss != "hinge":
-        bound = np.maximum(implied(loss, w, padded, signs, folds), implied(loss, other, padded, signs, folds))
+        bound = np.maximum(bound, implied(loss, other, padded, signs, folds))
     worst(
         facts,
         objective_excess=np.max((own - peer) / peer),
@@ -132,13 +132,8 @@ def objective(loss: str, w: np.ndarray, A: np.ndarray, y: np.ndarray, folds: Any
 
 
 def dual(loss: str, z: np.ndarray, A: np.ndarray, y: np.ndarray, folds: Any) -> np.ndarray:
-    """Dual value of the hinge at the coefficients z, put into their box."""
-    total = []
-    for t, rows in enumerate(splits(folds)):
-        alpha = np.clip(y[rows] * z[t, rows], 0.0, C)
-        v = A[rows].T @ (y[rows] * alpha)
-        total.append(alpha.sum() - 0.5 * v @ v)
-    return np.array(total)
+    """Dual value of every fold at the coefficients z, put into their box."""
+    return np.array([dual_of(loss, y[rows] * z[t, rows], A[rows], y[rows]) for t, rows in enumerate(splits(folds))])
 
 
 def implied(loss: str, w: np.ndarray, A: np.ndarray, y: np.ndarray, folds: Any) -> np.ndarray:
@@ -146,13 +141,21 @@ def implied(loss: str, w: np.ndarray, A: np.ndarray, y: np.ndarray, folds: Any) 
     total = []
     for t, rows in enumerate(splits(folds)):
         margins = y[rows] * (A[rows] @ w[t])
-        if loss == "squared hinge":
-            alpha = 2.0 * C * np.maximum(1.0 - margins, 0.0)
-            gain = np.sum(alpha - alpha**2 / (4.0 * C))
-        else:
-            q = np.clip(1.0 / (1.0 + np.exp(margins)), 1e-300, 1.0 - 1e-16)
-            alpha = C * q
-            gain = -C * np.sum(q * np.log(q) + (1.0 - q) * np.log1p(-q))
-        v = A[rows].T @ (y[rows] * alpha)
-        total.append(gain - 0.5 * v @ v)
+        slack = 2.0 * np.maximum(1.0 - margins, 0.0)
+        alpha = C * (slack if loss == "squared hinge" else 1.0 / (1.0 + np.exp(margins)))
+        total.append(dual_of(loss, alpha, A[rows], y[rows]))
     return np.array(total)
+
+
+def dual_of(loss: str, alpha: np.ndarray, A: np.ndarray, y: np.ndarray) -> float:
+    """Dual value at alpha = y z of one fold's rows."""
+    alpha = np.maximum(alpha, 0.0) if loss == "squared hinge" else np.clip(alpha, 0.0, C)
+    if loss == "squared hinge":
+        gain = np.sum(alpha - alpha**2 / (4.0 * C))
+    elif loss == "hinge":
+        gain = np.sum(alpha)
+    else:
+        q = np.clip(alpha / C, 1e-300, 1.0 - 1e-16)
+        gain = -C * np.sum(q * np.log(q) + (1.0 - q) * np.log1p(-q))
+    v = A.T @ (y * alpha)
+    return gain - 0.5 * v @ v
