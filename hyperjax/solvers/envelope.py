@@ -106,8 +106,8 @@ def in_columns(inner: Inner, phi: Array, init: Any, tol: Array, max_steps: int):
     def step(state: tuple[Array, ...], active: Array):
         z, b, scale, shrink, later = state
         env: Any = Smoothed(inner, z, jnp.where(inner.s > 0, scale[:, None] * t, t))
-        newton, start = factored_step(env, phi, z @ phi, b, alone=later)
         goal = jnp.where(active, 0.1 * scale, jnp.inf)
+        newton, start = factored_step(env, phi, z @ phi, b, goal, alone=later)
         (new, bias), stats = run(newton, start, env, goal, STEPS, PATIENCE)
         done = active & (stats["violation"] <= 3.0 * goal)
         z, b = jnp.where(done[:, None], new, z), jnp.where(done, bias, b)

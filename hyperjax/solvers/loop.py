@@ -9,6 +9,7 @@ from jax import lax
 
 from ..operators import Sparse
 from ..problem import Inner
+from ..sparse import Matrix
 from ..types import Array, Module
 
 __all__ = ["Progress", "Solver", "granted", "imbalance", "pick", "run", "start_point", "violation"]
@@ -106,39 +107,51 @@ def run(
     return (end.z, end.b), {"iterations": end.iterations, "violation": end.best}
 
 
-SIGNS = 8
-"""Draws of random signs that a product's rounding is judged by."""
+SIGNS, CHUNKS = 8, 8
+"""Draws of random signs that a product's rounding is judged by, and parts that a factored one is added up in."""
 
 
 def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
     """The tolerance (T,) at z: tol, or up to `inner.limit` the rounding of K z, below which no violation is known.
 
     It is measured only where it decides, for a violation `worst` (T,) between tol and the limit.
-
-    Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
-    with random signs in place of z's own the sum itself has that size.  Factored kernels are added up in blocks; their
-    rows differ in length, and the longest ones round the most.
     """
     # zeros made of z: where rows are sharded both branches below must vary alike
     tol = jnp.broadcast_to(tol, z.shape[:1]) + jnp.zeros_like(z[:, 0])
-    eps, stored = jnp.finfo(z.dtype).eps, inner.op.factors() is None
+    eps, phi = jnp.finfo(z.dtype).eps, inner.op.factors()
     length = jnp.sqrt(jnp.sum(z * z, axis=1))
     # |z|_1 / |z| is sqrt(m) for m equal terms; a few large ones among many small ones count as few
     root = jnp.sum(jnp.abs(z), axis=1) / jnp.where(length > 0, length, 1.0)
-    unit = eps * (0.5 * root if stored else jnp.ones_like(root))
+    unit = eps * (0.5 * root if phi is None else jnp.ones_like(root))
     most = unit * length * jnp.max(inner.op.diagonal())
 
     def measure() -> Array:
-        signs = jnp.where(jax.random.bernoulli(jax.random.key(0), shape=(SIGNS, 1, z.shape[1])), z, -z)
-        sums = inner.op.matmul(signs.reshape(-1, z.shape[1])).reshape(signs.shape)
-        size = jnp.where(inner.s > 0, jnp.abs(sums), 0.0)
-        each = jnp.sqrt(jnp.mean(size * size, axis=2)) if stored else jnp.max(size, axis=2)
-        rounding = unit * jnp.mean(each, axis=0)
+        rounding = _by_signs(inner, z, unit) if phi is None or isinstance(phi, Matrix) else _by_order(inner, phi, z)
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
     # the size expected is at most |z| times K's largest entry: violations well above that need no products to be judged
     doubtful = (worst > tol) & (worst <= jnp.minimum(inner.limit, 3.0 * most))
     return lax.cond(jnp.any(doubtful), measure, lambda: tol)
+
+
+def _by_signs(inner: Inner, z: Array, unit: Array) -> Array:
+    """The rounding (T,) of K z by a model.
+
+    Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
+    with random signs in place of z's own the sum itself has that size.
+    """
+    signs = jnp.where(jax.random.bernoulli(jax.random.key(0), shape=(SIGNS, 1, z.shape[1])), z, -z)
+    sums = inner.op.matmul(signs.reshape(-1, z.shape[1])).reshape(signs.shape)
+    return unit * jnp.sqrt(jnp.mean(sums * sums, axis=(0, 2)))
+
+
+def _by_order(inner: Inner, phi: Array, z: Array) -> Array:
+    """The rounding (T,) of Phi (Phi'z): how far outputs move when Phi'z is added up in another order."""
+    size = z.shape[1] // CHUNKS
+    folds, parts = z.shape[0], size * CHUNKS
+    sums = jnp.einsum("tcn,cnp->ctp", z[:, :parts].reshape(folds, CHUNKS, size), phi[:parts].reshape(CHUNKS, size, -1))
+    moved = (jnp.sum(sums, axis=0) + z[:, parts:] @ phi[parts:] - z @ phi) @ phi.T
+    return jnp.max(jnp.where(inner.s > 0, jnp.abs(moved), 0.0), axis=1)
 
 
 def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, Array]:

@@ -58,7 +58,7 @@ class Newton(Solver):
             step, start = _stored(inner, *start_point(inner, init))
         else:
             z, b = start_point(inner, init)
-            step, start = factored_step(inner, phi, z @ phi, b)
+            step, start = factored_step(inner, phi, z @ phi, b, tol)
         return run(step, start, inner, tol, self.max_steps, _patience(phi, tol))
 
 
@@ -92,7 +92,7 @@ def _stored(inner: Inner, z: Array, b: Array):
     return step, (z, inner.op.matmul(z), b)
 
 
-def factored_step(inner: Inner, phi: Array, w: Array, b: Array, alone: Any = False):
+def factored_step(inner: Inner, phi: Array, w: Array, b: Array, tol: Array, alone: Any = False):
     """The step in x = (w, b) for K = Phi Phi', and its start.
 
     `alone` gives every fold factors of its own from the first step on.
@@ -117,7 +117,8 @@ def factored_step(inner: Inner, phi: Array, w: Array, b: Array, alone: Any = Fal
     def direction(h: Array, g: Array, L: Array, alone: Array, worn: Array, worst: Array) -> tuple[Array, ...]:
         """The step, the factors it was found with, and whether they have served their time."""
         if isinstance(phi, Matrix):
-            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, worst * worst))[0], L, worn
+            enough = jnp.maximum(worst * worst, 0.01 * tol / jnp.maximum(worst, tol))
+            return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, enough))[0], L, worn
 
         def own() -> Array:
             return feature_factors(phi, h, border)
