@@ -126,7 +126,9 @@ def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
     most = unit * length * jnp.max(inner.op.diagonal())
 
     def measure() -> Array:
-        rounding = _by_signs(inner, z, unit) if phi is None or isinstance(phi, Matrix) else _by_order(inner, phi, z)
+        rounding = _by_signs(inner, z, unit)
+        if phi is not None and not isinstance(phi, Matrix):
+            rounding = jnp.maximum(rounding, _by_order(inner, phi, z))
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
     # the size expected is at most |z| times K's largest entry: violations well above that need no products to be judged
@@ -148,8 +150,9 @@ def _by_signs(inner: Inner, z: Array, unit: Array) -> Array:
 def _by_order(inner: Inner, phi: Array, z: Array) -> Array:
     """The rounding (T,) of Phi (Phi'z): how far outputs move when Phi'z is added up in another order."""
     size = z.shape[1] // CHUNKS
-    folds, parts = z.shape[0], size * CHUNKS
-    sums = jnp.einsum("tcn,cnp->ctp", z[:, :parts].reshape(folds, CHUNKS, size), phi[:parts].reshape(CHUNKS, size, -1))
+    folds, columns, parts = z.shape[0], phi.shape[1], size * CHUNKS
+    blocks = z[:, :parts].reshape(folds, CHUNKS, size), phi[:parts].reshape(CHUNKS, size, columns)
+    sums = jnp.einsum("tcn,cnp->ctp", *blocks)
     moved = (jnp.sum(sums, axis=0) + z[:, parts:] @ phi[parts:] - z @ phi) @ phi.T
     return jnp.max(jnp.where(inner.s > 0, jnp.abs(moved), 0.0), axis=1)
 
