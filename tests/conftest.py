@@ -1,6 +1,8 @@
 """The strict setting every test runs in: 64-bit floats, no silent promotion, no silent broadcasting."""
 
+import atexit
 import os
+import shutil
 import tempfile
 
 FLOAT32 = os.environ.get("HYPERJAX_TEST_FLOAT32") == "1"
@@ -14,8 +16,10 @@ if not FLOAT32 and not any(option in _given for option in QUICK_COMPILE):
     os.environ["XLA_FLAGS"] = " ".join([_given, *_added]).strip()
 
 # Every module drops its programs, and many ask for the same ones again, in this process or in one they start: what took
-# long to compile is kept in a folder.  JAX knows a program by all of its text, its options and the compiler's version.
-os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", os.path.join(tempfile.gettempdir(), f"hyperjax-tests-{os.getuid()}"))
+# long to compile is kept in a folder.  One a worker, gone at the end: JAX's files are not written in one piece.
+_kept = tempfile.mkdtemp(prefix="hyperjax-tests-")
+atexit.register(shutil.rmtree, _kept, ignore_errors=True)
+os.environ["JAX_COMPILATION_CACHE_DIR"] = _kept
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
 import jax  # noqa: E402
