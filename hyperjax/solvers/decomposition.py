@@ -56,7 +56,8 @@ class Decomposition(Solver):
     max_steps: int = static(default=1000)
     """Most Newton steps after them."""
     working_set: int = static(default=0)
-    """Samples of an SMO pass; 0 chooses: all of them up to 16,384 with K stored, else 1,024."""
+    """Samples of an SMO pass; 0 chooses: all of them up to 16,384 with K stored, else 1,024.  No effect, as `passes`,
+    where ProxGrad or DCD begins at once."""
 
     def supports(self, inner: Inner) -> str | None:
         """Piecewise linear losses, every operator, every bias."""

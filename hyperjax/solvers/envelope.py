@@ -90,7 +90,7 @@ class Smoothed(Envelope):
         return (1.0 - self.slope_and_faces(o)[1]) / self.t
 
 
-def in_columns(inner: Inner, phi: Array, init: Any, tol: Array, max_steps: int):
+def in_columns(inner: Inner, phi: Array, init: Any, tol: Array, max_steps: int, patience: int):
     """Proximal steps of the dual for K = Phi Phi' with many rows and few columns; returns what a solver does.
 
     Every envelope is minimised in w = Phi'z by Newton's factored step, which leaves out the rows without curvature; t
@@ -121,7 +121,7 @@ def in_columns(inner: Inner, phi: Array, init: Any, tol: Array, max_steps: int):
     one = jnp.ones_like(b)
     first = z, b, violation(inner, z, inner.outputs(z, b), unit)
     state = z, b, one, SHRINK * one, jnp.asarray(False)
-    return run(step, state, inner, tol, max_steps, patience=20, first=first)
+    return run(step, state, inner, tol, max_steps, patience, first=first)
 
 
 def _ended(

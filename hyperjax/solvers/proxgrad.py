@@ -62,16 +62,16 @@ class ProxGrad(Solver):
     """
 
     max_steps: int = static(default=1000)
-    """Most Newton steps."""
+    """Most Newton steps; in the space of the columns most proximal steps, which `iterations` counts there."""
     patience: int = static(default=0)
     """Steps without a fall of `kkt` by a tenth before a fold is given up; 0 chooses 500 in float64 and 100 in float32,
-    where rounding is the likelier cause."""
+    where rounding is the likelier cause, and 20 proximal steps in the space of the columns."""
 
     def solve(self, inner: Inner, init, tol):
         """Minimise from `init` (or zeros); see the class."""
         phi = inner.op.factors()
         if phi is not None and not isinstance(phi, Matrix) and inner.op.n > DIRECT_SIZES[-1]:
-            return in_columns(inner, phi, init, tol, self.max_steps)
+            return in_columns(inner, phi, init, tol, self.max_steps, self.patience or 20)
         z, b = start_point(inner, init)
         patience = self.patience or (500 if z.dtype == jnp.float64 else 100)
         b, t = b if inner.border else jnp.zeros_like(b), inner.steps()

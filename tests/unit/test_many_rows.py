@@ -160,3 +160,38 @@ def test_the_derivative_of_a_hinge_on_many_rows():
     at, step = 1e-3, 1e-9
     central = (value(at + step) - value(at - step)) / (2.0 * step)
     np.testing.assert_allclose(jax.grad(value)(at), central, rtol=1e-5)
+
+
+@pytest.mark.parametrize("n", [2, 7, 9])
+@pytest.mark.parametrize("loss", [hj.losses.SquaredHinge(), hj.losses.Hinge()])
+def test_few_rows_far_out_in_float32(n, loss):
+    """Rounding is asked for on fewer rows than it is added up in parts of."""
+    X = (300.0 * np.random.default_rng(1).normal(size=(n, 1))).astype(np.float32)
+    y = np.where(np.arange(n) % 2, 1.0, -1.0).astype(np.float32)
+    problem = hj.Problem(loss, hj.kernels.Linear(), bias=True)
+    assert not hj.Code(int(hj.solve(problem, problem.init(X, y), X, y).code)).failed
+
+
+@pytest.mark.xfail(
+    strict=True,
+    reason="one fold of three ends with MAX_STEPS at kkt 2.9e-3 and gap 4e-7: the rounding of o itself, which a curved "
+    "loss and a long row make larger on its way through z, is not part of what `granted` measures",
+)
+def test_rows_far_out_end_at_the_rounding_of_float32():
+    """Rare columns with entries of a hundred and more, as standardised one-hot columns have them."""
+    rng = np.random.default_rng(5)
+    X = np.c_[rng.normal(size=(N, 5)), (rng.random((N, 5)) < 6.0 / N) * 150.0]
+    y = np.where(X[:, 0] + rng.normal(size=N) > 0, 1.0, -1.0)
+    train = np.ones((3, N))
+    train[0, ::3] = train[1, 1::3] = train[2, 2::3] = 0.0
+    problem = hj.Problem(hj.losses.SquaredHinge(), hj.kernels.Linear(), bias="regularised")
+    single = jax.tree.map(np.float32, ({"loss": {"C": 1.0}, "kernel": {}}, X, y, train))
+    solution = hj.solve(problem, *single[:3], weights=single[3])
+    assert not any(hj.Code(int(code)).failed for code in solution.code)
+    A = np.c_[X, np.ones(N)]
+    for s, z in zip(train, np.asarray(solution.z, float), strict=True):
+        w = A.T @ z
+        primal = 0.5 * w @ w + np.sum(s * np.maximum(1.0 - y * (A @ w), 0.0) ** 2)
+        seen = s > 0
+        dual = np.sum(y * z) - 0.25 * np.sum(z[seen] ** 2 / s[seen]) - 0.5 * w @ w
+        assert np.all(y * z >= 0.0) and primal - dual < 1e-4 * primal
