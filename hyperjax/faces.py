@@ -85,7 +85,7 @@ def certificate(inner: Inner, z: Array, b: Array, o: Array, chosen: Array, tol: 
     finite = jnp.all(jnp.isfinite(z) & jnp.isfinite(o), axis=1) & jnp.isfinite(kkt)
     code = jnp.where(degenerate > 0, Code.DEGENERATE, Code.OK)
     code = jnp.where(chosen, Code.BIAS_INTERVAL, code)
-    code = jnp.where(kkt <= granted(inner, z, tol, kkt), code, Code.MAX_STEPS)
+    code = jnp.where(kkt <= granted(inner, z, b, tol, kkt), code, Code.MAX_STEPS)
     code = jnp.where(indefinite, Code.SINGULAR, code)
     code = jnp.where(finite, code, Code.NONFINITE).astype(jnp.int32)
     return {

@@ -99,7 +99,7 @@ class Decomposition(Solver):
             end, further = ProxGrad(max_steps=self.max_steps).solve(inner, point, tol)
             return end, stats["iterations"] + further["iterations"]
 
-        unfinished = jnp.any(stats["violation"] > granted(inner, point[0], tol, stats["violation"]))
+        unfinished = jnp.any(stats["violation"] > granted(inner, *point, tol, stats["violation"]))
         point, iterations = lax.cond(unfinished, more, lambda: (point, stats["iterations"]))
         return point, {"iterations": iterations}
 

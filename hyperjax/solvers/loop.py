@@ -85,22 +85,25 @@ def run(
         if objective:
             progress = progress | (objective[0] < merit - small * jnp.abs(merit)) | ~jnp.isfinite(merit)
             merit = jnp.where(go & (objective[0] < merit), objective[0], merit)
-        best_z, best = jnp.where(better[:, None], z, p.z), jnp.where(better, violation, p.best)
+        z, b = jnp.where(better[:, None], z, p.z), jnp.where(better, b, p.b)
+        best = jnp.where(better, violation, p.best)
+        stalled = jnp.where(progress, 0, p.stalled + go.astype(jnp.int32))
         return Progress(
             state,
-            best_z,
-            jnp.where(better, b, p.b),
+            z,
+            b,
             jnp.where(go, violation, p.violation),
             best,
-            granted(inner, best_z, tol, best),
+            granted(inner, z, b, tol, best, stalled > 0),
             merit,
-            jnp.where(progress, 0, p.stalled + go.astype(jnp.int32)),
+            stalled,
             p.iterations + go.astype(jnp.int32),
         ), it + 1
 
     if first is not None:
         z, b, far = first[0], first[1], jnp.where(jnp.isfinite(first[2]), first[2], far)
-    start = Progress(state, z, b, far, far, granted(inner, z, tol, far), jnp.full_like(b, jnp.inf), zero, zero)
+    met = granted(inner, z, b, tol, far, zero > 0)
+    start = Progress(state, z, b, far, far, met, jnp.full_like(b, jnp.inf), zero, zero)
     end, _ = lax.while_loop(
         lambda c: jnp.any(active(c[0])) & (c[1] < max_steps), body, (start, jnp.zeros((), jnp.int32))
     )
@@ -111,10 +114,12 @@ SIGNS, CHUNKS = 8, 8
 """Draws of random signs that a product's rounding is judged by, and parts that a factored one is added up in."""
 
 
-def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
-    """The tolerance (T,) at z: tol, or up to `inner.limit` the rounding of K z, below which no violation is known.
+def granted(inner: Inner, z: Array, b: Array, tol: Array, worst: Array, stuck: Array | bool = True) -> Array:
+    """The tolerance (T,) at (z, b): tol, or up to `inner.limit` the rounding of the outputs, below which no violation
+    is known.
 
-    It is measured only where it decides, for a violation `worst` (T,) between tol and the limit.
+    It is measured only where it decides: for a violation `worst` (T,) between tol and the limit that is as small as
+    rounding mostly is, or that is `stuck` (T,).
     """
     # zeros made of z: where rows are sharded both branches below must vary alike
     tol = jnp.broadcast_to(tol, z.shape[:1]) + jnp.zeros_like(z[:, 0])
@@ -126,25 +131,44 @@ def granted(inner: Inner, z: Array, tol: Array, worst: Array) -> Array:
     most = unit * length * jnp.max(inner.op.diagonal())
 
     def measure() -> Array:
-        rounding = _by_signs(inner, z, unit)
+        rounding = unit * jnp.sqrt(jnp.mean(_with_signs(inner, z) ** 2, axis=1))
         if phi is not None and not isinstance(phi, Matrix):
             rounding = jnp.maximum(rounding, _by_order(inner, phi, z))
+        if phi is not None and inner.smooth:
+            rounding = jnp.maximum(rounding, _by_slopes(inner, phi, z, b))
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
-    # the size expected is at most |z| times K's largest entry: violations well above that need no products to be judged
-    doubtful = (worst > tol) & (worst <= jnp.minimum(inner.limit, 3.0 * most))
+    # the size expected is at most |z| times K's largest entry
+    doubtful = (worst > tol) & (worst <= inner.limit) & ((worst <= 3.0 * most) | stuck)
     return lax.cond(jnp.any(doubtful), measure, lambda: tol)
 
 
-def _by_signs(inner: Inner, z: Array, unit: Array) -> Array:
-    """The rounding (T,) of K z by a model.
+def _signs(*shape: int) -> Array:
+    """Random signs."""
+    return jnp.where(jax.random.bernoulli(jax.random.key(0), shape=shape), 1, -1)
+
+
+def _with_signs(inner: Inner, z: Array) -> Array:
+    """The outputs (T, n) of z with random signs, as the root of their mean square over some draws.
 
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
     with random signs in place of z's own the sum itself has that size.
     """
-    signs = jnp.where(jax.random.bernoulli(jax.random.key(0), shape=(SIGNS, 1, z.shape[1])), z, -z)
-    sums = inner.op.matmul(signs.reshape(-1, z.shape[1])).reshape(signs.shape)
-    return unit * jnp.sqrt(jnp.mean(sums * sums, axis=(0, 2)))
+    signs = _signs(SIGNS, 1, z.shape[1]).astype(z.dtype)
+    sums = inner.op.matmul((signs * z[None]).reshape(-1, z.shape[1])).reshape(SIGNS, *z.shape)
+    return jnp.sqrt(jnp.mean(sums * sums, axis=0))
+
+
+def _by_slopes(inner: Inner, phi: Array, z: Array, b: Array) -> Array:
+    """The rounding (T,) of outputs whose own rounding has gone through z = -s phi'(o): large where a row is long and
+    the loss is curved there.
+    """
+    w = z @ phi
+    signs = _signs(SIGNS, 1, w.shape[1]).astype(w.dtype)
+    sums = ((signs * w[None]).reshape(-1, w.shape[1]) @ phi.T).reshape(SIGNS, *z.shape)
+    off = 0.5 * jnp.finfo(z.dtype).eps * jnp.sqrt(jnp.mean(sums * sums, axis=0))
+    moved = _with_signs(inner, inner.curvature(w @ phi.T + b[:, None]) * off)
+    return jnp.max(jnp.where(inner.s > 0, moved, 0.0), axis=1)
 
 
 def _by_order(inner: Inner, phi: Array, z: Array) -> Array:

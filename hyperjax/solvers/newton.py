@@ -39,8 +39,9 @@ class Newton(Solver):
     Cost per step
         two products with K and one bordered solve a fold.
     Guarantee
-        the primal decreases, or the violation halves, at every step; the primal is strongly convex in f, so the
-        outputs converge from any start, and the last steps are quadratic (one step where phi is piecewise quadratic).
+        the primal decreases at every step, or stands still to rounding while the violation halves; it is strongly
+        convex in f, so the outputs converge from any start, and the last steps are quadratic (one step where phi is
+        piecewise quadratic).
     """
 
     max_steps: int = static(default=200)
@@ -130,41 +131,49 @@ def factored_step(inner: Inner, phi: Array, w: Array, b: Array, tol: Array, alon
         x, there, count = feature_solve(phi, h, -g, border, L, jnp.clip(worst * worst, accuracy, FORCING), dear)
         return x, L, (count > 1 + jnp.where(alone, dear // 2, dear // h.shape[0])) | ~jnp.all(there)
 
+    def value(x: Array, o: Array) -> Array:
+        w = split(x)[0]
+        return 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(o), axis=1)
+
     def step(state: tuple[Array, ...], active: Array):
-        x, o, z, g, worst, least, L, alone, worn = state
+        x, o, z, g, worst, least, before, L, alone, worn = state
         h = inner.curvature(o)
         move, L, worn = direction(h, jnp.where(active[:, None], g, 0.0), L, alone, worn, worst)
         dw, db = split(move)
         db = jnp.where(active, _bias_step(inner, h, -jnp.sum(z, axis=1), db), 0.0)
         move, do = join(dw, db), dw @ phi.T + db[:, None]
 
-        # the derivative of the primal along the step, at its two ends; what rounding leaves of it near the solution
-        # says less than a gradient that has halved
-        whole = at(x + move, o + do)
+        # the derivative of the primal along the step, at its two ends; what rounding leaves of it near the solution,
+        # where the primal stands still, says less than a gradient that has halved
+        whole, there = at(x + move, o + do), value(x + move, o + do)
         slope, slope_there = jnp.sum(g * move, axis=1), jnp.sum(whole[1] * move, axis=1)
-        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (whole[2] < 0.5 * least)
+        still = there <= before + accuracy * jnp.abs(before)
+        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (still & (whole[2] < 0.5 * least))
 
         def shorter() -> tuple[Array, ...]:
             norms = jnp.sum(split(x)[0] * dw, axis=1), jnp.sum(dw * dw, axis=1)
             length = jnp.where(taken, 1.0, line_length(inner, o, do, *norms))[:, None]
-            return length[:, 0], *at(x + length * move, o + length * do)
+            at_length = x + length * move, o + length * do
+            return length[:, 0], *at(*at_length), value(*at_length)
 
-        length, z, g, after = lax.cond(jnp.all(taken), lambda: (jnp.ones_like(slope), *whole), shorter)
+        length, z, g, after, objective = lax.cond(
+            jnp.all(taken), lambda: (jnp.ones_like(slope), *whole, there), shorter
+        )
         length = jnp.where(active, length, 0.0)[:, None]
         x, o = x + length * move, o + length * do
-        w, b = split(x)
-        objective = 0.5 * jnp.sum(w * w, axis=1) + jnp.sum(inner.phi(o), axis=1)
+        b = split(x)[1]
         slow = jnp.any(active & (after > 0.5 * worst))
         near = slow | jnp.any(active & (jnp.abs(slope) < NEAR * objective))
         worn = worn | slow | (near & ~alone)
-        return (x, o, z, g, after, jnp.minimum(least, after), L, alone | near, worn), z, b, after, objective
+        least = jnp.minimum(least, after)
+        return (x, o, z, g, after, least, objective, L, alone | near, worn), z, b, after, objective
 
     x = join(w, b)
     o = w @ phi.T + split(x)[1][:, None]
     z, g, worst = at(x, o)
     size = 0 if isinstance(phi, Matrix) else x.shape[1]
     L = jnp.broadcast_to(jnp.eye(size, dtype=x.dtype), (x.shape[0], size, size))
-    return step, (x, o, z, g, worst, worst, L, jnp.asarray(alone), jnp.asarray(True))
+    return step, (x, o, z, g, worst, worst, value(x, o), L, jnp.asarray(alone), jnp.asarray(True))
 
 
 def _bias_step(inner: Inner, h: Array, gradient: Array, db: Array) -> Array:
