@@ -137,7 +137,7 @@ def _certificate(inner: Rows, z: Array, o: Array, t: Array, tol: Array) -> dict[
     indefinite = regulariser < -jnp.sqrt(jnp.finfo(o.dtype).eps) * jnp.sum(jnp.abs(z)) * jnp.max(jnp.abs(o))
     finite = jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(o)) & jnp.isfinite(kkt[0])
     code = jnp.where(degenerate > 0, Code.DEGENERATE, Code.OK)
-    code = jnp.where(kkt[0] <= granted(inner, z, b, tol, kkt)[0], code, Code.MAX_STEPS)
+    code = jnp.where(kkt[0] <= granted(inner, z, jnp.zeros_like(kkt), tol, kkt)[0], code, Code.MAX_STEPS)
     code = jnp.where(indefinite, Code.SINGULAR, code)
     code = jnp.where(finite, code, Code.NONFINITE).astype(jnp.int32)
     return {
