@@ -5,6 +5,7 @@ becomes a code of the solution.
 """
 
 import contextlib
+import numbers
 from typing import Any
 
 import jax
@@ -93,6 +94,9 @@ def parts(problem: Any, solver: Any) -> None:
     instance("kernel", problem.kernel, Kernel, "kernels.RBF() or a callable k(x, z)")
     if solver is not None:
         instance("solver", solver, Solver, "solvers.Newton()")
+        steps = getattr(solver, "max_steps", 1)
+        if not isinstance(steps, numbers.Integral) or steps < 1:
+            raise ValueError(f"solver.max_steps is {steps!r}: give it a whole number of steps, at least 1")
 
 
 def instance(name: str, part: Any, wanted: type, example: str) -> None:
@@ -344,6 +348,8 @@ def same_folds(folds: Folds, outputs: Array) -> None:
             f"folds has {folds.n_folds} folds of {folds.n_samples} rows, and the solution outputs of shape "
             f"{outputs.shape}: pass the folds that cross_solve was given"
         )
+    if concrete(folds.test) and not np.any(np.asarray(folds.test)):
+        raise ValueError("folds test no row, so no row has a held-out output: give test sets, or read `outputs`")
 
 
 def tolerance(tol: Any, dtype: Any) -> Array:

@@ -157,8 +157,10 @@ def landed(inner: Inner, z: Array, dz: Array, o: Array, faces: Array) -> Array:
     near = 64.0 * jnp.finfo(z.dtype).eps * inner.scale()
     off = jnp.finfo(z.dtype).eps ** 0.75 * jnp.maximum(1.0, jnp.abs(kink))
     at_kink = z + dz
-    for side in (kink - off, kink + off):
-        end = -inner.slope(side)
+    high, low = -inner.slope(kink - off), -inner.slope(kink + off)
+    for end in (high, low):
         at_kink = jnp.where(jnp.abs(at_kink - end) <= near, end, at_kink)
+    # where the prox stands still the loss has a kink and nothing else: its range is that of the coefficient
+    at_kink = jnp.where(faces <= 0.0, jnp.clip(at_kink, low, high), at_kink)
     straight = (faces >= 1.0) | (inner.s <= 0)
     return jnp.where(straight, Envelope(inner, z, unit).point(o), at_kink)

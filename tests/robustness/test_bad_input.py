@@ -264,6 +264,14 @@ def test_folds_given_to_the_solver():
     refused(lambda: solutions.held_out(hj.folds.kfold(9, 3)), "folds", "9 rows", "12")
     refused(lambda: solutions.held_out(hj.folds.kfold(N, 4)), "folds", "4 folds", "(3, 12)")
     refused(lambda: hj.solve(PROBLEM, hp(), X, Y).held_out(FOLDS), "folds", "3 folds", "(12,)")
+    every = np.ones((2, N))
+    refused(lambda: hj.cross_decision(PROBLEM, hp(), X, Y, every), "folds", "test no row", "outputs")
+    assert hj.cross_solve(PROBLEM, hp(), X, Y, every).outputs.shape == (2, N)
+
+
+def test_steps_a_solver_is_given():
+    for steps in (0, -5, 2.5, "10", None):
+        refused_everywhere("solver.max_steps", "at least 1", solver=hj.solvers.Decomposition(max_steps=steps))
 
 
 def test_folds_made_badly():

@@ -223,6 +223,18 @@ def test_a_bias_far_away_is_found_when_no_sample_is_curved():
         np.testing.assert_allclose(s @ np.maximum(np.abs(y + 1000.0 - b) - 0.1, 0), best, rtol=1e-6)
 
 
+def test_coefficients_of_a_loose_solve_are_feasible():
+    """A Newton step on (F) leaves no free coefficient outside the range its kink allows."""
+    for seed in range(30):
+        problem = hj.Problem(hj.losses.Hinge(), hj.kernels.RBF(), bias=bool(seed % 2))
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(24, 2))
+        y = np.where(X[:, 0] + rng.normal(size=24) > 0, 1.0, -1.0)
+        hp = {"loss": {"C": 1.0}, "kernel": {"gamma": 0.7}}
+        share = y * np.asarray(hj.solve(problem, hp, X, y, solver=ProxGrad(), tol=1e-2).z)
+        assert np.all((share >= 0.0) & (share <= 1.0))
+
+
 @pytest.mark.parametrize(
     ("loss", "bias", "solver"),
     [
