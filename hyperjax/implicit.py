@@ -29,13 +29,15 @@ from jax import lax
 
 from .operators import bordered_solve, partial_jvp
 from .problem import Inner
-from .types import Array
+from .types import Array, Float
 
 __all__ = ["attach", "kink_positions"]
 
 
 @jax.custom_jvp
-def attach(z: Array, b: Array, o: Array, inner: Inner) -> tuple[Array, Array, Array]:
+def attach(
+    z: Float[Array, "T n"], b: Float[Array, " T"], o: Float[Array, "T n"], inner: Inner
+) -> tuple[Float[Array, "T n"], Float[Array, " T"], Float[Array, "T n"]]:
     """(z, b, o) again, as the differentiable solution of `inner`; o = K z + b."""
     return z, b, o
 
@@ -67,7 +69,7 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
 attach.defjvp(_attach_jvp, symbolic_zeros=True)
 
 
-def kink_positions(inner: Inner, z: Array, f: Array) -> tuple[Array, Array]:
+def kink_positions(inner: Inner, z: Float[Array, "T n"], f: Float[Array, "T n"]) -> tuple[Array, Array]:
     """The samples that b = (lo + hi)/2 hangs on: (inside, share), each (2, T, n) for the two ends.
 
     `share` is 1/2 at the sample that attains an end (1 if the other end is infinite) and 0 elsewhere; `inside` is an

@@ -26,7 +26,7 @@ from .kernels.rbf import RBF
 from .losses.base import Loss
 from .losses.hinge import Hinge
 from .sparse import is_sparse, matrix
-from .types import Array, Hyperparameters, Module, static
+from .types import Array, Bool, Float, Hyperparameters, Module, static
 
 __all__ = ["Inner", "Problem"]
 
@@ -67,7 +67,9 @@ class Problem(Module):
 
         return problem_of(estimator)
 
-    def inner(self, hp: Hyperparameters, X: Array, y: Array, s: Array) -> "Inner":
+    def inner(
+        self, hp: Hyperparameters, X: Any, y: Float[Array, "*folds n"], s: Float[Array, "T n"]
+    ) -> "Inner":
         """The batch of inner problems with weights s (T, n); the kernel matrix is built here, once."""
         loss, loss_hp = self.loss.expand(hp["loss"])
         op = operators.build(self.kernel, hp["kernel"], X, offset=self.bias == "regularised")
@@ -84,8 +86,8 @@ class Inner(Module):
     loss: Loss
     hp: Hyperparameters
     op: operators.Operator
-    y: Array
-    s: Array
+    y: Float[Array, "*each T n"]
+    s: Float[Array, "*each T n"]
     border: bool = static()
     """Whether sum z = 0 is part of the problem (an unregularised bias)."""
     limit: Array | float = 0.0
@@ -105,44 +107,44 @@ class Inner(Module):
         smooth = self.loss.smooth
         return not automatic.has_kinks(self.loss) if smooth is None else smooth
 
-    def scale(self) -> Array:
+    def scale(self) -> Float[Array, "T n"]:
         """s_i c_i (T, n), c the loss's slope scale; c_i where the sample is out."""
         return jnp.where(self.s > 0, self.s, 1.0) * self.over_folds(lambda y: self.loss.scale(y, self.hp), self.y)
 
-    def steps(self) -> Array:
+    def steps(self) -> Float[Array, "T n"]:
         """t_i = 1 / (s_i c_i): puts (F) in units of outputs.  A constant: the solution does not depend on t."""
         return lax.stop_gradient(1.0 / self.scale())
 
-    def phi(self, o: Array) -> Array:
+    def phi(self, o: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """s_i phi(o_i)."""
         return self.s * self.over_folds(lambda o, y: self.loss.phi(o, y, self.hp), o, self.y)
 
-    def slope(self, o: Array) -> Array:
+    def slope(self, o: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """s_i phi'(o_i)."""
         return self.s * self.over_folds(lambda o, y: automatic.slope(self.loss, o, y, self.hp), o, self.y)
 
-    def curvature(self, o: Array) -> Array:
+    def curvature(self, o: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """s_i phi''(o_i)."""
         return self.s * self.over_folds(lambda o, y: automatic.curvature(self.loss, o, y, self.hp), o, self.y)
 
-    def prox(self, v: Array, t: Array) -> Array:
+    def prox(self, v: Float[Array, "T n"], t: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """prox_{t_i s_i phi}(v_i)."""
         return self.over_folds(lambda v, y, ts: self.loss.prox(v, y, ts, self.hp), v, self.y, t * self.s)
 
-    def interval(self, z: Array) -> tuple[Array, Array]:
+    def interval(self, z: Float[Array, "T n"]) -> tuple[Float[Array, "T n"], Float[Array, "T n"]]:
         """The outputs at which z_i is optimal: -z_i in s_i d phi(o) on [lo_i, hi_i]."""
         return self.over_folds(lambda z, y, s: self.loss.interval(z, y, s, self.hp), z, self.y, self.s)
 
-    def residual(self, z: Array, o: Array, t: Array) -> Array:
+    def residual(self, z: Float[Array, "T n"], o: Float[Array, "T n"], t: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """(F), coordinate by coordinate; zero exactly at the solution."""
         return o - self.prox(o - t * z, t)
 
-    def faces(self, z: Array, o: Array, t: Array) -> Array:
+    def faces(self, z: Float[Array, "T n"], o: Float[Array, "T n"], t: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """P (T, n), the slope of the prox: 0 at a kink (free), 1 on a linear piece (bounded, inactive)."""
         v = o - t * z
         return jax.jvp(lambda v: self.prox(v, t), (v,), (jnp.ones_like(v),))[1]
 
-    def nobody_free(self, z: Array) -> Array:
+    def nobody_free(self, z: Float[Array, "T n"]) -> Bool[Array, " T"]:
         """Whether (T,) no coefficient ties its output to one value: an unregularised bias then has an interval."""
         if not (self.border and self.loss.flat):
             return jnp.zeros_like(z[:, 0], bool)
@@ -151,11 +153,13 @@ class Inner(Module):
         rounding = 64.0 * jnp.finfo(z.dtype).eps * (1.0 + jnp.where(jnp.isfinite(low), jnp.abs(low), 0.0))
         return jnp.all(low + rounding < high, axis=1)
 
-    def outputs(self, z: Array, b: Array) -> Array:
+    def outputs(self, z: Float[Array, "T n"], b: Float[Array, " T"]) -> Float[Array, "T n"]:
         """o = K z + b."""
         return self.op.matmul(z) + b[:, None]
 
-    def bias_interval(self, z: Array, f: Array) -> tuple[Array, Array]:
+    def bias_interval(
+        self, z: Float[Array, "T n"], f: Float[Array, "T n"]
+    ) -> tuple[Float[Array, " T"], Float[Array, " T"]]:
         """The biases [lo, hi] (T,) at which z is optimal, given f = K z."""
         low, high = self.interval(z)
         return jnp.max(low - f, axis=1), jnp.min(high - f, axis=1)

@@ -16,7 +16,7 @@ from .problem import Problem
 from .results import Code
 from .solvers.loop import Solver, pick
 from .sparse import Matrix
-from .types import Array, Hyperparameters, Module
+from .types import Array, Bool, Float, Hyperparameters, Int, Module
 
 __all__ = ["Solution", "cross_decision", "cross_solve", "solve"]
 
@@ -30,31 +30,31 @@ class Solution(Module):
 
     problem: Problem
     hp: Hyperparameters
-    X: Array
-    z: Array
-    b: Array
-    outputs: Array
+    X: Any
+    z: Float[Array, "*T n"]
+    b: Float[Array, "*T"]
+    outputs: Float[Array, "*T n"]
     """o = K z + b on the training rows, removed ones included."""
-    kkt: Array
+    kkt: Float[Array, "*T"]
     """Violation of (F) in output units, the quantity `tol` bounds."""
-    gap: Array
+    gap: Float[Array, "*T"]
     """Duality gap relative to the primal value."""
-    code: Array
+    code: Int[Array, "*T"]
     """One hyperjax.Code a fold."""
-    iterations: Array
-    n_free: Array
+    iterations: Int[Array, "*T"]
+    n_free: Int[Array, "*T"]
     """Samples on a curved piece or a kink of their loss."""
-    degenerate: Array
+    degenerate: Int[Array, "*T"]
     """Samples on a kink without slack, where the derivative is one-sided."""
-    distance: Array
+    distance: Float[Array, "*T"]
     """How far the nearest sample is from changing its piece, in output units."""
 
     @property
-    def converged(self) -> Array:
+    def converged(self) -> Bool[Array, "*T"]:
         """code == OK."""
         return self.code == Code.OK
 
-    def decision(self, X_new: Any) -> Array:
+    def decision(self, X_new: Any) -> Float[Array, "*T m"]:
         """Outputs at new rows, (m,) or (T, m); differentiable, in blocks of rows.
 
         With a Precomputed kernel X_new holds the kernel values between new and training rows, (m, n).
@@ -66,7 +66,7 @@ class Solution(Module):
         out = _decision(self.problem, self.hp, X, z, b, X_new)
         return out if self.z.ndim == 2 else out[0]
 
-    def held_out(self, folds: Folds) -> Array:
+    def held_out(self, folds: Folds) -> Float[Array, "*R n"]:
         """Outputs (n,) of every sample by the fold that tests it; (R, n) for R > 1 repeats.
 
         Rows that no fold tests hold 0.  A fold that failed (see `raise_if_failed`) makes its outputs NaN.
@@ -165,7 +165,7 @@ def cross_decision(
     init: Any = None,
     solver: Solver | None = None,
     tol: Any = None,
-) -> Array:
+) -> Float[Array, "*R n"]:
     """The held-out outputs (n,) of a cross-validation, (R, n) with R repeats: cross_solve(...).held_out(folds)."""
     folds = as_folds(folds, y, checks.n_rows(X))
     return cross_solve(problem, hp, X, y, folds, weights, init, solver, tol).held_out(folds)
@@ -173,7 +173,14 @@ def cross_decision(
 
 @jax.jit
 def solve_batch(
-    problem: Problem, hp: Hyperparameters, X: Array, y: Array, s: Array, init: Any, solver: Solver | None, tol: Array
+    problem: Problem,
+    hp: Hyperparameters,
+    X: Any,
+    y: Float[Array, "*folds n"],
+    s: Float[Array, "T n"],
+    init: Any,
+    solver: Solver | None,
+    tol: Array,
 ) -> dict[str, Array]:
     """The whole of a solve under one jit: search on constants, certificate, then the derivative attached.
 
@@ -241,7 +248,7 @@ def _support(X: Array, z: Array, m: int) -> tuple[Array, Array]:
     return X[fill], jnp.where(kept[None, :], z[:, fill], 0.0)
 
 
-def held_out(outputs: Array, code: Array, folds: Folds) -> Array:
+def held_out(outputs: Float[Array, "T n"], code: Int[Array, " T"], folds: Folds) -> Float[Array, "*R n"]:
     """Of the outputs (T, n) those of tested rows: (n,), or (R, n) for R > 1 repeats; NaN where a fold failed.
 
     NaN too where a row has no output of its own: it trained the fold that tests it, or several folds of one repeat test

@@ -10,9 +10,9 @@ import dataclasses
 from typing import Any, dataclass_transform
 
 import jax
-from jaxtyping import Array, ArrayLike, Float, PyTree
+from jaxtyping import Array, ArrayLike, Bool, Float, Int, PyTree, Shaped
 
-__all__ = ["Array", "ArrayLike", "Float", "Hyperparameters", "Module", "PyTree", "static"]
+__all__ = ["Array", "ArrayLike", "Bool", "Float", "Hyperparameters", "Int", "Module", "PyTree", "Shaped", "static"]
 
 Hyperparameters = dict[str, Any]
 

@@ -22,7 +22,16 @@ atexit.register(shutil.rmtree, _kept, ignore_errors=True)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = _kept
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
+import importlib.util  # noqa: E402
+
 import jax  # noqa: E402
+import jaxtyping  # noqa: E402
+
+# Inside the library every annotation is checked at every call, shapes included.  The doors people come in by take more
+# than they name, and answer what they cannot take in words of their own.
+INSIDE = "adjoint faces implicit kinks loo losses objective operators problem solve solvers".split()
+if importlib.util.find_spec("beartype"):
+    jaxtyping.install_import_hook([f"hyperjax.{name}" for name in INSIDE], "beartype.beartype")
 
 # Before anything else imports hyperjax or makes an array.
 jax.config.update("jax_enable_x64", not FLOAT32)

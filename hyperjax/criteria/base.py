@@ -10,7 +10,7 @@ import numpy as np
 
 from ..domains import Domain, Positive
 from ..folds import Folds
-from ..types import Array, Hyperparameters, Module
+from ..types import Array, ArrayLike, Float, Hyperparameters, Module, Shaped
 
 __all__ = ["Criterion", "apply", "hard", "refuse"]
 
@@ -29,11 +29,15 @@ class Criterion(Module):
     domains: ClassVar[dict[str, Domain]] = {}
     """Domains of its own hyperparameters; an undeclared one is positive."""
 
-    def value(self, o: Array, y: Array, w: Array, hp: Hyperparameters) -> Array:
+    def value(
+        self, o: Float[Array, " n"], y: Float[Array, " n"], w: Float[Array, " n"], hp: Hyperparameters
+    ) -> Float[Array, ""]:
         """The value of one repeat, a scalar."""
         raise NotImplementedError(f"{type(self).__name__} must define value(self, o, y, w, hp)")
 
-    def hard(self, o: Array, y: Array, w: Array, hp: Hyperparameters) -> Array:
+    def hard(
+        self, o: Float[Array, " n"], y: Float[Array, " n"], w: Float[Array, " n"], hp: Hyperparameters
+    ) -> Float[Array, ""]:
         """What people report in its place, for one repeat: the value itself unless a subclass says otherwise."""
         return self.value(o, y, w, hp)
 
@@ -56,23 +60,23 @@ class Criterion(Module):
 
     def __call__(
         self,
-        o: Array,
-        y: Array,
+        o: Shaped[ArrayLike, "*repeats n"],
+        y: Shaped[ArrayLike, " n"],
         folds: Folds | None = None,
         hp: Hyperparameters | None = None,
-        weights: Array | None = None,
-    ) -> Array:
+        weights: Shaped[ArrayLike, " n"] | None = None,
+    ) -> Float[Array, ""]:
         """The value at outputs (n,), or its mean over repeats (R, n); weights (n,) count a row more or less."""
         return _evaluate(self.value, o, y, folds, hp, weights)
 
     def hard_value(
         self,
-        o: Array,
-        y: Array,
+        o: Shaped[ArrayLike, "*repeats n"],
+        y: Shaped[ArrayLike, " n"],
         folds: Folds | None = None,
         hp: Hyperparameters | None = None,
-        weights: Array | None = None,
-    ) -> Array:
+        weights: Shaped[ArrayLike, " n"] | None = None,
+    ) -> Float[Array, ""]:
         """The same call for `hard`."""
         return _evaluate(self.hard, o, y, folds, hp, weights)
 

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..domains import Domain, Positive
-from ..types import Array, Hyperparameters, Module
+from ..types import Array, Float, Hyperparameters, Module
 from ._matrices import asymmetry, indefiniteness
 
 __all__ = ["Kernel", "as_kernel"]
@@ -44,11 +44,11 @@ class Kernel(Module):
             columns = np.flatnonzero(columns) if columns.dtype == bool else columns
             object.__setattr__(self, "columns", tuple(int(c) for c in columns))
 
-    def k(self, x: Array, z: Array, hp: Hyperparameters) -> Array:
+    def k(self, x: Float[Array, " d"], z: Float[Array, " d"], hp: Hyperparameters) -> Float[Array, ""]:
         """The kernel of two rows (d,), a scalar."""
         raise NotImplementedError(f"{type(self).__name__} must define k(self, x, z, hp)")
 
-    def init(self, X: Array, y: Array) -> Hyperparameters:
+    def init(self, X: Any, y: Any) -> Hyperparameters:
         """Start values of the hyperparameters (X has all columns: use `self.select(X)`)."""
         return {}
 
@@ -56,12 +56,12 @@ class Kernel(Module):
         """The columns this kernel looks at."""
         return X if self.columns is None else X[:, np.asarray(self.columns, int)]
 
-    def cross(self, hp: Hyperparameters, X: Array, Z: Array) -> Array:
+    def cross(self, hp: Hyperparameters, X: Float[Array, "n d"], Z: Float[Array, "m d"]) -> Float[Array, "n m"]:
         """The matrix k(x_i, z_j), shape (rows of X, rows of Z)."""
         X, Z = self.select(X), self.select(Z)
         return jax.vmap(lambda x: jax.vmap(lambda z: self.k(x, z, hp))(Z))(X)
 
-    def diagonal(self, hp: Hyperparameters, X: Array) -> Array:
+    def diagonal(self, hp: Hyperparameters, X: Float[Array, "n d"]) -> Float[Array, " n"]:
         """k(x_i, x_i), shape (n,)."""
         return jax.vmap(lambda x: self.k(x, x, hp))(self.select(X))
 

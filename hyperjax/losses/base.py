@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import prox as automatic
 from ..domains import Domain, Positive
-from ..types import Array, Hyperparameters, Module
+from ..types import Array, Float, Hyperparameters, Module
 
 __all__ = ["Loss"]
 
@@ -39,11 +39,11 @@ class Loss(Module):
     held: ClassVar[tuple[str, ...]] = ()
     """Hyperparameters that tuning leaves alone unless asked."""
 
-    def phi(self, o: Array, y: Array, hp: Hyperparameters) -> Array:
+    def phi(self, o: Float[Array, " n"], y: Float[Array, " n"], hp: Hyperparameters) -> Float[Array, " n"]:
         """Loss values, elementwise, shape (n,)."""
         raise NotImplementedError(f"{type(self).__name__} must define phi(self, o, y, hp)")
 
-    def init(self, X: Array, y: Array) -> Hyperparameters:
+    def init(self, X: Any, y: Any) -> Hyperparameters:
         """Start values of the hyperparameters."""
         raise NotImplementedError(f"{type(self).__name__} must define init(self, X, y)")
 
@@ -51,18 +51,22 @@ class Loss(Module):
         """The loss and hyperparameters the solvers see: leaves scalar or one value a sample."""
         return self, hp
 
-    def prox(self, v: Array, y: Array, ts: Array, hp: Hyperparameters) -> Array:
+    def prox(
+        self, v: Float[Array, " n"], y: Float[Array, " n"], ts: Float[Array, " n"], hp: Hyperparameters
+    ) -> Float[Array, " n"]:
         """argmin_p ts * phi(p, y; hp) + (p - v)^2 / 2, elementwise, differentiable in v, y, ts, hp."""
         return automatic.prox(self, v, y, ts, hp)
 
-    def interval(self, z: Array, y: Array, s: Array, hp: Hyperparameters) -> tuple[Array, Array]:
+    def interval(
+        self, z: Float[Array, " n"], y: Float[Array, " n"], s: Float[Array, " n"], hp: Hyperparameters
+    ) -> tuple[Float[Array, " n"], Float[Array, " n"]]:
         """The closed interval [lo, hi] of outputs o with -z in s * d phi(o); infinite ends allowed.
 
         z outside the range of -s * d phi is first moved to its nearest end.
         """
         return automatic.interval(self, z, y, s, hp)
 
-    def scale(self, y: Array, hp: Hyperparameters) -> Array:
+    def scale(self, y: Float[Array, " n"], hp: Hyperparameters) -> Float[Array, " n"]:
         """Slope scale c (n,): the larger |phi'| one unit to either side of the target.
 
         The target is 0 for margin losses (outputs -1 and 1) and y for regression.

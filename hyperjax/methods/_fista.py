@@ -87,7 +87,7 @@ def _lipschitz(inner: Inner) -> Array:
         size = jnp.linalg.norm(v, axis=1, keepdims=True)
         return v / jnp.where(size > 0, size, 1.0)
 
-    def power(_: int, v: Array) -> Array:
+    def power(_: Array, v: Array) -> Array:
         return normed(root * inner.op.matmul(root * v))
 
     v = lax.fori_loop(0, POWER_STEPS, power, normed(start))
@@ -101,7 +101,7 @@ def _bias(inner: Inner, f: Array) -> Array:
     # beyond these ends one class has nothing left to say
     reach = 1.0 + 40.0 / inner.hp["mu"] + jnp.max(jnp.where(inner.s > 0, jnp.abs(f), 0.0), axis=1)
 
-    def halve(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = ends
         middle = 0.5 * (low + high)
         up = jnp.sum(inner.slope(f + middle[:, None]), axis=1) > 0

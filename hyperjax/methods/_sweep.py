@@ -280,7 +280,7 @@ def _logistic_update(alpha: Array, margin: Array, q: Array, upper: Array) -> Arr
     inside = jnp.clip(alpha / top, 1e-12, 1.0 - 1e-12)
     u = jnp.clip(jnp.log(inside) - jnp.log1p(-inside), low, high)
 
-    def newton(_: int, state: tuple[Array, ...]) -> tuple[Array, ...]:
+    def newton(_: Array, state: tuple[Array, ...]) -> tuple[Array, ...]:
         u, low, high = state
         part = jax.nn.sigmoid(u)
         F = u + q * upper * part + r

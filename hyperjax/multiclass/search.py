@@ -109,7 +109,7 @@ def _interior_step(
         """The step that changes p slack by `product`, to first order."""
         r = product / safe - off
 
-        def refine(_: int, x: tuple[Array, Array]) -> tuple[Array, Array]:
+        def refine(_: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
             dp, dlevel = x
             left = jnp.where(in_play, r - K @ dp - ratio * dp - dlevel[:, None], 0.0)
             more = solve(left, short - jnp.sum(dp, axis=1))

@@ -3,7 +3,7 @@
 import jax
 import jax.numpy as jnp
 
-from ..types import Array, Module
+from ..types import Array, Bool, Float, Int, Module
 
 __all__ = ["Operator", "scatter", "where_true"]
 
@@ -21,19 +21,19 @@ class Operator(Module):
         """Number of samples."""
         raise NotImplementedError
 
-    def matmul(self, v: Array) -> Array:
+    def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """The rows of v times K: (T, n) -> (T, n)."""
         raise NotImplementedError
 
-    def whole(self) -> Array:
+    def whole(self) -> Float[Array, "n n"]:
         """K itself, (n, n)."""
         raise NotImplementedError
 
-    def block(self, index: Array) -> Array:
+    def block(self, index: Int[Array, " m"]) -> Float[Array, "m m"]:
         """K[index, index], shape (m, m); an index past the end may read anything."""
         raise NotImplementedError
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, " n"]:
         """The diagonal, shape (n,)."""
         raise NotImplementedError
 
@@ -46,13 +46,13 @@ class Operator(Module):
         return jax.tree.map(jax.lax.stop_gradient, self)
 
 
-def where_true(mask: Array, size: int) -> Array:
+def where_true(mask: Bool[Array, " n"], size: int) -> Int[Array, " m"]:
     """Indices of the first `size` true entries of a vector; missing ones are n, which reads as nothing."""
     n = mask.shape[0]
     slot = jnp.where(mask, jnp.cumsum(mask) - 1, size)
     return jnp.full((size,), n, jnp.int32).at[slot].set(jnp.arange(n, dtype=jnp.int32), mode="drop")
 
 
-def scatter(values: Array, index: Array, n: int) -> Array:
+def scatter(values: Float[Array, " m"], index: Int[Array, " m"], n: int) -> Float[Array, " n"]:
     """The vector of length n that holds values at index and 0 elsewhere."""
     return jnp.zeros((n,), values.dtype).at[index].set(values, mode="drop")

@@ -31,7 +31,7 @@ from jax import lax
 from jax.scipy.linalg import cho_solve
 
 from ..sparse import Matrix
-from ..types import Array
+from ..types import Array, Float
 from .base import Operator, scatter, where_true
 from .conjugate import conjugate_gradients
 from .feature_space import factor_solve, feature_factors, feature_solve
@@ -45,8 +45,15 @@ REFINEMENTS = 2
 
 
 def bordered_solve(
-    op: Operator, P: Array, t: Array, g: Array, total: Array, border: bool, smooth: bool, again: bool = False
-) -> tuple[Array, Array]:
+    op: Operator,
+    P: Float[Array, "T n"],
+    t: Float[Array, "T n"],
+    g: Float[Array, "T n"],
+    total: Float[Array, " T"],
+    border: bool,
+    smooth: bool,
+    again: bool = False,
+) -> tuple[Float[Array, "T n"], Float[Array, " T"]]:
     """dz (T, n) and db (T,) of the system above; linear in (g, total), differentiable in everything.
 
     `border` says whether the bias is unregularised, `smooth` that P is never 0 (a choice of method only).  `again`
@@ -152,7 +159,7 @@ def _dense(A: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -
         db = jnp.where(weight > 0, (jnp.sum(c * u) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)
         return u - along * db, db
 
-    def refine(_: int, x: tuple[Array, Array]) -> tuple[Array, Array]:
+    def refine(_: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
         u, db = x
         rest, short = r - A @ u - e * u - c * db, (total - jnp.sum(c * u)) if border else jnp.zeros_like(total)
         du, ddb = with_border(cho_solve((L, True), rest + rho * c * short), short)

@@ -2,7 +2,7 @@
 
 import jax.numpy as jnp
 
-from ..types import Array
+from ..types import Array, Float, Int
 from .base import Operator
 
 __all__ = ["Features"]
@@ -17,17 +17,17 @@ class Features(Operator):
     def n(self) -> int:
         return self.phi.shape[0]
 
-    def matmul(self, v: Array) -> Array:
+    def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
         return v @ self.phi @ self.phi.T
 
-    def whole(self) -> Array:
+    def whole(self) -> Float[Array, "n n"]:
         return self.phi @ self.phi.T
 
-    def block(self, index: Array) -> Array:
+    def block(self, index: Int[Array, " m"]) -> Float[Array, "m m"]:
         part = jnp.take(self.phi, index, axis=0, mode="clip")
         return part @ part.T
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, " n"]:
         return jnp.sum(self.phi * self.phi, axis=1)
 
     def factors(self) -> Array:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
-from ..types import Array, static
+from ..types import Array, Float, Int, static
 from .base import Operator
 
 __all__ = ["Gram", "cross_matmul", "partial_jvp"]
@@ -119,16 +119,16 @@ class Gram(Operator):
     def n(self) -> int:
         return self.X.shape[0]
 
-    def matmul(self, v: Array) -> Array:
+    def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
         return _kept_product(self.K, (self.kernel, self.hp, self.X), v)
 
-    def whole(self) -> Array:
+    def whole(self) -> Float[Array, "n n"]:
         return self.K
 
-    def block(self, index: Array) -> Array:
+    def block(self, index: Int[Array, " m"]) -> Float[Array, "m m"]:
         index = jnp.minimum(index, self.n - 1)
         return self.K.at[index[:, None], index[None, :]].get(mode="promise_in_bounds")
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, " n"]:
         on = jnp.arange(self.n)
         return self.K[on, on]

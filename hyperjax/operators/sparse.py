@@ -1,7 +1,7 @@
 """K = X X' with sparse rows X: only products, K and X'X are never formed."""
 
 from ..sparse import Matrix
-from ..types import Array
+from ..types import Array, Float, Int
 from .base import Operator
 
 __all__ = ["Sparse"]
@@ -20,19 +20,19 @@ class Sparse(Operator):
     def n(self) -> int:
         return self.phi.shape[0]
 
-    def matmul(self, v: Array) -> Array:
+    def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
         return v @ self.phi @ self.phi.T
 
-    def whole(self) -> Array:
+    def whole(self) -> Float[Array, "n n"]:
         raise ValueError(
             "X is sparse and this needs its n x n kernel matrix: use solver=None, folds in place of leave-one-out, or "
             "pass X.toarray()"
         )
 
-    def block(self, index: Array) -> Array:
+    def block(self, index: Int[Array, " m"]) -> Float[Array, "m m"]:
         return self.whole()
 
-    def diagonal(self) -> Array:
+    def diagonal(self) -> Float[Array, " n"]:
         return self.phi.diagonal()
 
     def factors(self) -> Array:

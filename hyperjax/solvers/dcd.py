@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from ..operators import Sparse
+from ..operators import Operator, Sparse
 from ..problem import Inner
 from ..types import Array, static
 from .loop import Solver, run, start_point, violation
@@ -95,7 +95,7 @@ def _one_by_one(inner: Inner, order: Array) -> Inner:
     loss, hp = hp
     none = jnp.zeros_like(inner.y[0])
     y, s = inner.y.T[order, :, None], inner.s.T[order, :, None]
-    return inner.replace(loss=loss, hp=hp, op=None, limit=none, y=y, s=s)
+    return inner.replace(loss=loss, hp=hp, op=Operator(), limit=none, y=y, s=s)
 
 
 def part(inner: Inner, index: Array) -> Inner:

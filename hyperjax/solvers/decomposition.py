@@ -169,7 +169,7 @@ def _project(v: Array, low: Array, high: Array, border: bool) -> Array:
     left = jnp.min(jnp.where(high > low, v - high, 0.0), axis=1)
     right = jnp.max(jnp.where(high > low, v - low, 0.0), axis=1)
 
-    def body(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def body(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         left, right = ends
         mid = 0.5 * (left + right)
         much = jnp.sum(jnp.clip(v - mid[:, None], low, high), axis=1) > 0

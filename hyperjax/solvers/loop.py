@@ -10,7 +10,7 @@ from jax import lax
 from ..operators import Sparse
 from ..problem import Inner
 from ..sparse import Matrix
-from ..types import Array, Module
+from ..types import Array, Float, Module
 
 __all__ = ["Progress", "Solver", "granted", "imbalance", "pick", "run", "start_point", "violation"]
 
@@ -44,7 +44,7 @@ class Solver(Module):
 
     def solve(
         self, inner: Inner, init: tuple[Array, Array] | None, tol: Array
-    ) -> tuple[tuple[Array, Array], dict[str, Array]]:
+    ) -> tuple[tuple[Float[Array, "T n"], Float[Array, " T"]], dict[str, Array]]:
         """Minimise; returns (z (T, n), b (T,)) and statistics with "iterations" (T,)."""
         raise NotImplementedError(f"{type(self).__name__} must define solve(self, inner, init, tol)")
 
@@ -52,7 +52,7 @@ class Solver(Module):
 def run(
     step: Callable[[Any, Array], tuple[Any, ...]],
     state: Any,
-    inner: Inner,
+    inner: Any,
     tol: Array,
     max_steps: int,
     patience: int,
@@ -114,7 +114,14 @@ SIGNS, CHUNKS = 8, 8
 """Draws of random signs that a product's rounding is judged by, and parts that a factored one is added up in."""
 
 
-def granted(inner: Inner, z: Array, b: Array, tol: Array, worst: Array, stuck: Array | bool = True) -> Array:
+def granted(
+    inner: Any,
+    z: Float[Array, "T n"],
+    b: Float[Array, " T"],
+    tol: Array,
+    worst: Float[Array, " T"],
+    stuck: Array | bool = True,
+) -> Float[Array, " T"]:
     """The tolerance (T,) at (z, b): tol, or up to `inner.limit` the rounding of the outputs, below which no violation
     is known.
 
@@ -148,7 +155,7 @@ def _signs(*shape: int) -> Array:
     return jnp.where(jax.random.bernoulli(jax.random.key(0), shape=shape), 1, -1)
 
 
-def _with_signs(inner: Inner, z: Array) -> Array:
+def _with_signs(inner: Any, z: Array) -> Array:
     """The outputs (T, n) of z with random signs, as the root of their mean square over some draws.
 
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
@@ -159,7 +166,7 @@ def _with_signs(inner: Inner, z: Array) -> Array:
     return jnp.sqrt(jnp.mean(sums * sums, axis=0))
 
 
-def _by_slopes(inner: Inner, phi: Array, z: Array, b: Array) -> Array:
+def _by_slopes(inner: Any, phi: Any, z: Array, b: Array) -> Array:
     """The rounding (T,) of outputs whose own rounding has gone through z = -s phi'(o): large where a row is long and
     the loss is curved there.
     """
@@ -171,7 +178,7 @@ def _by_slopes(inner: Inner, phi: Array, z: Array, b: Array) -> Array:
     return jnp.max(jnp.where(inner.s > 0, moved, 0.0), axis=1)
 
 
-def _by_order(inner: Inner, phi: Array, z: Array) -> Array:
+def _by_order(inner: Any, phi: Array, z: Array) -> Array:
     """The rounding (T,) of Phi (Phi'z): how far outputs move when Phi'z is added up in another order."""
     size = z.shape[1] // CHUNKS
     folds, columns, parts = z.shape[0], phi.shape[1], size * CHUNKS
@@ -190,14 +197,16 @@ def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, 
     return jnp.where(inner.s > 0, jnp.broadcast_to(z, z0.shape), 0.0), jnp.broadcast_to(b, b0.shape)
 
 
-def violation(inner: Inner, z: Array, o: Array, t: Array) -> Array:
+def violation(
+    inner: Inner, z: Float[Array, "T n"], o: Float[Array, "T n"], t: Float[Array, "T n"]
+) -> Float[Array, " T"]:
     """max(max_i |o_i - prox(o_i - t z_i)|, what |sum z| is worth), the certificate `kkt`, shape (T,)."""
     in_play = inner.s > 0
     worst = jnp.max(jnp.where(in_play, jnp.abs(inner.residual(z, o, t)), 0.0), axis=1)
     return jnp.maximum(worst, imbalance(inner, z, o))
 
 
-def imbalance(inner: Inner, z: Array, o: Array) -> Array:
+def imbalance(inner: Any, z: Float[Array, "T n"], o: Float[Array, "T n"]) -> Float[Array, " T"]:
     """What |sum z| (T,) is worth in output units where the bias is free, else 0.
 
     |sum z| / sum_i s_i c_i for any loss.  Where phi is differentiable an error db of the bias leaves

@@ -93,8 +93,8 @@ def _stored(inner: Inner, z: Array, b: Array):
     return step, (z, inner.op.matmul(z), b)
 
 
-def factored_step(inner: Inner, phi: Array, w: Array, b: Array, tol: Array, alone: Any = False):
-    """The step in x = (w, b) for K = Phi Phi', and its start.
+def factored_step(inner: Any, phi: Array, w: Array, b: Array, tol: Array, alone: Any = False):
+    """The step in x = (w, b) for K = Phi Phi', and its start; `inner` is an Inner, or a loss smoothed around a centre.
 
     `alone` gives every fold factors of its own from the first step on.
     """
@@ -176,7 +176,7 @@ def factored_step(inner: Inner, phi: Array, w: Array, b: Array, tol: Array, alon
     return step, (x, o, z, g, worst, worst, value(x, o), L, jnp.asarray(alone), jnp.asarray(True))
 
 
-def _bias_step(inner: Inner, h: Array, gradient: Array, db: Array) -> Array:
+def _bias_step(inner: Any, h: Array, gradient: Array, db: Array) -> Array:
     """db, or where every curvature has underflown a step downhill of up to 10 units for the line search to cut."""
     if not inner.border:
         return db
@@ -191,8 +191,8 @@ def smooth_violation(inner: Inner, z: Array, o: Array, t: Array) -> Array:
     return jnp.maximum(worst, imbalance(inner, z, o))
 
 
-def line_length(inner: Inner, o: Array, do: Array, linear: Array, quadratic: Array) -> Array:
-    """Step lengths (T,) in (0, 1] along a descent direction of the primal.
+def line_length(inner: Any, o: Array, do: Array, linear: Array, quadratic: Array) -> Array:
+    """Step lengths (T,) in (0, 1] along a descent direction of the primal; of `inner` it asks `slope` alone.
 
     `linear` and `quadratic` are <f, df> and <df, df> in the norm of the regulariser.  1 where the derivative of the
     primal along the step is not positive there (to rounding); otherwise the first bisection point with a derivative

@@ -118,7 +118,7 @@ def _newton(inner: Inner, state: State, active: Array) -> tuple[State, Array, Ar
     (dz, dz2), (db, db2) = jnp.split(dz, 2), jnp.split(db, 2)
     df = inner.op.matmul(dz)
     norms = jnp.sum(z * df, axis=1), jnp.sum(dz * df, axis=1)
-    length = line_length(env, o, df + db[:, None], *norms)  # type: ignore[arg-type]  # it asks for `slope` alone
+    length = line_length(env, o, df + db[:, None], *norms)
     length = jnp.where(active, length, 0.0)
     moved = z + length[:, None] * dz, f + length[:, None] * df, b + length * db
     state = state.replace(z=moved[0], f=moved[1], b=moved[2], count=state.count + active.astype(jnp.int32))
@@ -159,7 +159,7 @@ def _best_bias(env: Envelope, f: Array, b: Array) -> Array:
     left = jnp.min(jnp.where(jnp.isfinite(high), high + shift, jnp.inf), axis=1)
     known = jnp.isfinite(left) & jnp.isfinite(right)
 
-    def body(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+    def body(_: Array, ends: tuple[Array, Array]) -> tuple[Array, Array]:
         left, right = ends
         middle = 0.5 * (left + right)
         up = jnp.sum(env.slope(f + middle[:, None]), axis=1) > 0
