@@ -161,12 +161,11 @@ def factored_step(inner: Any, phi: Array, w: Array, b: Array, tol: Array, alone:
         )
         length = jnp.where(active, length, 0.0)[:, None]
         x, o = x + length * move, o + length * do
-        b = split(x)[1]
         slow = jnp.any(active & (after > 0.5 * worst))
         near = slow | jnp.any(active & (jnp.abs(slope) < NEAR * objective))
         worn = worn | slow | (near & ~alone)
         least = jnp.minimum(least, after)
-        return (x, o, z, g, after, least, objective, L, alone | near, worn), z, b, after, objective
+        return (x, o, z, g, after, least, objective, L, alone | near, worn), z, split(x)[1], after, objective
 
     x = join(w, b)
     o = w @ phi.T + split(x)[1][:, None]
