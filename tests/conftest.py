@@ -7,6 +7,13 @@ import tempfile
 
 FLOAT32 = os.environ.get("HYPERJAX_TEST_FLOAT32") == "1"
 
+# Workers side by side, each with threads for every processor, spend their time waiting for each other: one worker, one
+# processor.  XLA counts those it may use when it starts.
+_worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+if _worker and hasattr(os, "sched_setaffinity"):
+    _processors = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, {_processors[int(_worker.removeprefix("gw")) % len(_processors)]})
+
 # The suite compiles far more than it computes, and most of that goes into making code fast.  The float32 leg keeps the
 # compiler as people have it, and an option that is set already stays as it is.
 QUICK_COMPILE = {"--xla_backend_optimization_level": "0", "--xla_cpu_use_fusion_emitters": "false"}

@@ -58,7 +58,8 @@ def start(problem, X=X):
 def made(problem, X=X, z=None, b=-0.3):
     """A solution with planted coefficients: the export does not ask whether it is optimal."""
     z = np.random.default_rng(4).normal(size=N) * (np.arange(N) % 3 > 0) if z is None else z
-    facts = dict.fromkeys(("kkt", "gap", "code", "iterations", "n_free", "degenerate", "distance"), jnp.zeros(()))
+    facts = dict.fromkeys(("kkt", "gap", "distance"), jnp.zeros(()))
+    facts |= dict.fromkeys(("code", "iterations", "n_free", "degenerate"), jnp.zeros((), jnp.int32))
     b = 0.0 if problem.bias is False else b
     z, b, y = (jnp.asarray(part) for part in (z, b, Y))
     return hj.Solution(problem, start(problem, X), jnp.asarray(X), z=z, b=b, outputs=y, **facts)

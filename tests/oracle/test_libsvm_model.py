@@ -136,7 +136,8 @@ def made(problem, X=X, z=None, b=0.7):
     """A solution with planted coefficients: the writer does not ask whether it is optimal."""
     X, y = jnp.asarray(X), jnp.asarray(Y)
     z = np.random.default_rng(3).normal(size=N) * (np.arange(N) % 3 > 0) if z is None else z
-    facts = dict.fromkeys(("kkt", "gap", "code", "iterations", "n_free", "degenerate", "distance"), jnp.zeros(()))
+    facts = dict.fromkeys(("kkt", "gap", "distance"), jnp.zeros(()))
+    facts |= dict.fromkeys(("code", "iterations", "n_free", "degenerate"), jnp.zeros((), jnp.int32))
     return hj.Solution(problem, problem.init(X, y), X, z=jnp.asarray(z), b=jnp.asarray(b), outputs=y, **facts)
 
 
@@ -240,7 +241,8 @@ def test_wrong_objects(tmp_path):
     with pytest.raises(ValueError, match="solution is a dict"):
         libsvm_model.write(tmp_path / "m", {})
     folds = made(PROBLEMS["linear"])
-    folds = folds.replace(z=jnp.stack([folds.z] * 3), b=jnp.zeros(3))
+    every = [name for name in vars(folds) if name not in ("problem", "hp", "X")]
+    folds = folds.replace(**{name: jnp.stack([getattr(folds, name)] * 3) for name in every})
     with pytest.raises(ValueError, match="holds 3 folds"):
         libsvm_model.write(tmp_path / "m", folds)
     with pytest.raises(ValueError, match="traced"):
