@@ -5,7 +5,6 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..sparse import Matrix
-from ..types import Array
 from .base import Operator
 from .bordered import DIRECT_SIZES, bordered_solve
 from .feature_space import factor_solve, feature_factors, feature_solve
@@ -29,7 +28,7 @@ __all__ = [
 ]
 
 
-def build(kernel: Any, hp: Any, X: Array, offset: bool = False) -> Operator:
+def build(kernel: Any, hp: Any, X: Any, offset: bool = False) -> Operator:
     """The operator of a kernel on the rows of X: factored when that is smaller, stored whole otherwise;
     products alone where X is sparse.
 

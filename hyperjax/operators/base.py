@@ -1,5 +1,7 @@
 """What an operator is: a kernel matrix as it is stored and multiplied."""
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 
@@ -37,8 +39,8 @@ class Operator(Module):
         """The diagonal, shape (n,)."""
         raise NotImplementedError
 
-    def factors(self) -> Array | None:
-        """Phi (n, p) with K = Phi Phi' where K is kept factored, else None."""
+    def factors(self) -> Any:
+        """Phi (n, p) with K = Phi Phi' where K is kept factored, an array or a `sparse.Matrix`; else None."""
         return None
 
     def constant(self) -> "Operator":

@@ -35,6 +35,6 @@ class Sparse(Operator):
     def diagonal(self) -> Float[Array, " n"]:
         return self.phi.diagonal()
 
-    def factors(self) -> Array:
+    def factors(self) -> Matrix:
         # it stands for an array: `v @ phi`, `w @ phi.T`, shape and dtype are there, rows one by one are not
-        return self.phi  # type: ignore[return-value]
+        return self.phi

@@ -93,7 +93,7 @@ def _stored(inner: Inner, z: Array, b: Array):
     return step, (z, inner.op.matmul(z), b)
 
 
-def factored_step(inner: Any, phi: Array, w: Array, b: Array, tol: Array, alone: Any = False):
+def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: Any = False):
     """The step in x = (w, b) for K = Phi Phi', and its start; `inner` is an Inner, or a loss smoothed around a centre.
 
     `alone` gives every fold factors of its own from the first step on.
