@@ -34,8 +34,8 @@ import importlib.util  # noqa: E402
 import jax  # noqa: E402
 import jaxtyping  # noqa: E402
 
-# Inside the library every annotation is checked at every call, shapes included.  The doors people come in by take more
-# than they name, and answer what they cannot take in words of their own.
+# In these rooms every annotation is checked at every call, shapes included.  The doors people come in by take more than
+# they name, and answer what they cannot take in words of their own.
 INSIDE = "faces implicit operators solvers.envelope solvers.loop solvers.newton".split()
 if importlib.util.find_spec("beartype"):
     jaxtyping.install_import_hook([f"hyperjax.{name}" for name in INSIDE], "beartype.beartype")

@@ -1,4 +1,4 @@
-"""The annotations inside the library are no decoration: a call that breaks one fails in the tests (conftest.py)."""
+"""The annotations of the inner rooms are no decoration: a call that breaks one fails in the tests (conftest.py)."""
 
 import jax.numpy as jnp
 import numpy as np

@@ -232,7 +232,7 @@ def test_coefficients_of_a_loose_solve_are_feasible():
         y = np.where(X[:, 0] + rng.normal(size=24) > 0, 1.0, -1.0)
         hp = {"loss": {"C": 1.0}, "kernel": {"gamma": 0.7}}
         share = y * np.asarray(hj.solve(problem, hp, X, y, solver=ProxGrad(), tol=1e-2).z)
-        assert np.all((share >= 0.0) & (share <= 1.0))
+        assert np.all((share >= 0.0) & (share <= 1.0)) and np.any(share > 0.0)
 
 
 @pytest.mark.parametrize(
