@@ -51,7 +51,7 @@ def _attach_jvp(primals: Any, tangents: Any) -> Any:
     nobody = inner.nobody_free(z)
     P = jnp.where(nobody[:, None], 1.0, inner.faces(z, o, t))
 
-    kernel_part = partial_jvp(lambda op: op.matmul(z), inner.op, moved.op)
+    kernel_part = inner.op.moved(moved.op, z)
     local, d_local = (inner.loss, inner.hp, inner.y, inner.s), (moved.loss, moved.hp, moved.y, moved.s)
 
     loss_part = partial_jvp(lambda parts: _inner_of(parts, inner).prox(v, t), local, d_local)

@@ -5,11 +5,11 @@ from typing import Any
 import jax.numpy as jnp
 
 from ..sparse import Matrix
-from .base import Operator
+from .base import Operator, partial_jvp
 from .bordered import DIRECT_SIZES, bordered_solve
 from .feature_space import factor_solve, feature_factors, feature_solve
 from .features import Features
-from .gram import Gram, cross_matmul, partial_jvp
+from .gram import Gram, cross_matmul
 from .sparse import Sparse
 
 __all__ = [

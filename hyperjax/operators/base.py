@@ -4,10 +4,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.custom_derivatives import SymbolicZero
 
 from ..types import Array, Bool, Float, Int, Module
 
-__all__ = ["Operator", "scatter", "where_true"]
+__all__ = ["Operator", "partial_jvp", "scatter", "where_true"]
 
 
 class Operator(Module):
@@ -26,6 +27,10 @@ class Operator(Module):
     def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """The rows of v times K: (T, n) -> (T, n)."""
         raise NotImplementedError
+
+    def moved(self, tangent: Any, v: Float[Array, "T n"]) -> Float[Array, "T n"] | None:
+        """How v K changes along a tangent of the operator, whose leaves may be symbolic zeros; None: not at all."""
+        return partial_jvp(lambda op: op.matmul(v), self, tangent)
 
     def whole(self) -> Float[Array, "n n"]:
         """K itself, (n, n)."""
@@ -46,6 +51,26 @@ class Operator(Module):
     def constant(self) -> "Operator":
         """The same operator cut off from differentiation."""
         return jax.tree.map(jax.lax.stop_gradient, self)
+
+
+def partial_jvp(f: Any, tree: Any, tangent: Any) -> Any:
+    """The derivative of f(tree) along a tangent whose leaves may be symbolic zeros.
+
+    Only the leaves that move are differentiated, so constants cost nothing.  None: f stands still.
+    """
+    leaves, structure = jax.tree.flatten(tree)
+    moves = jax.tree.leaves(tangent, is_leaf=lambda t: isinstance(t, SymbolicZero))
+    live = [i for i, t in enumerate(moves) if not isinstance(t, SymbolicZero) and t.dtype != jax.dtypes.float0]
+    if not live:
+        return None
+
+    def of_live(values: list[Any]) -> Any:
+        merged = list(leaves)
+        for i, value in zip(live, values, strict=True):
+            merged[i] = value
+        return f(jax.tree.unflatten(structure, merged))
+
+    return jax.jvp(of_live, ([leaves[i] for i in live],), ([moves[i] for i in live],))[1]
 
 
 def where_true(mask: Bool[Array, " n"], size: int) -> Int[Array, " m"]:

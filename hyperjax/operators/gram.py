@@ -8,33 +8,13 @@ from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
 from ..types import Array, Float, Int, static
-from .base import Operator
+from .base import Operator, partial_jvp
 
-__all__ = ["Gram", "cross_matmul", "partial_jvp"]
+__all__ = ["Gram", "cross_matmul"]
 
 BLOCK_ENTRIES = 1 << 18
 """Entries of K a streamed product builds at a time: 1 MB in float32.  Its derivative keeps several arrays of that size,
 which should fit into a core's own cache."""
-
-
-def partial_jvp(f: Any, tree: Any, tangent: Any) -> Any:
-    """The derivative of f(tree) along a tangent whose leaves may be symbolic zeros.
-
-    Only the leaves that move are differentiated, so constants cost nothing.  None: f stands still.
-    """
-    leaves, structure = jax.tree.flatten(tree)
-    moves = jax.tree.leaves(tangent, is_leaf=lambda t: isinstance(t, SymbolicZero))
-    live = [i for i, t in enumerate(moves) if not isinstance(t, SymbolicZero) and t.dtype != jax.dtypes.float0]
-    if not live:
-        return None
-
-    def of_live(values: list[Any]) -> Any:
-        merged = list(leaves)
-        for i, value in zip(live, values, strict=True):
-            merged[i] = value
-        return f(jax.tree.unflatten(structure, merged))
-
-    return jax.jvp(of_live, ([leaves[i] for i in live],), ([moves[i] for i in live],))[1]
 
 
 def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Array:
@@ -121,6 +101,10 @@ class Gram(Operator):
 
     def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
         return _kept_product(self.K, (self.kernel, self.hp, self.X), v)
+
+    def moved(self, tangent: Any, v: Float[Array, "T n"]) -> Float[Array, "T n"] | None:
+        sources = ((op.kernel, op.hp, op.X) for op in (self, tangent))
+        return partial_jvp(lambda src: cross_matmul(src[0], src[1], src[2], src[2], v), *sources)
 
     def whole(self) -> Float[Array, "n n"]:
         return self.K

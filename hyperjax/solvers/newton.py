@@ -125,7 +125,9 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
             return feature_factors(phi, h, border)
 
         def mean() -> Array:
-            return jnp.broadcast_to(feature_factors(phi, jnp.mean(h, axis=0, keepdims=True), border), L.shape)
+            # a product: sums over a leading axis are slow on a CPU
+            share = jnp.full((1, h.shape[0]), 1.0 / h.shape[0], h.dtype)
+            return jnp.broadcast_to(feature_factors(phi, share @ h, border), L.shape)
 
         L = lax.cond(worn, lambda: lax.cond(alone, own, mean), lambda: L)
         x, there, count = feature_solve(phi, h, -g, border, L, jnp.clip(worst * worst, accuracy, FORCING), dear)
@@ -144,15 +146,20 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
         move, do = join(dw, db), dw @ phi.T + db[:, None]
 
         # the derivative of the primal along the step, at its two ends; what rounding leaves of it near the solution,
-        # where the primal stands still, says less than a gradient that has halved
+        # where the primal stands still, says less than a gradient that has halved.  Nobody searches along a step that
+        # promises less than the primal's last digit: it is taken if the violation falls, or not at all
         whole, there = at(x + move, o + do), value(x + move, o + do)
         slope, slope_there = jnp.sum(g * move, axis=1), jnp.sum(whole[1] * move, axis=1)
         still = there <= before + accuracy * jnp.abs(before)
-        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (still & (whole[2] < 0.5 * least))
+        minute = jnp.abs(slope) <= jnp.finfo(w.dtype).eps * jnp.abs(before)
+        falls = whole[2] < jnp.where(minute, worst, 0.5 * least)
+        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (still & falls)
 
         def shorter() -> tuple[Array, ...]:
-            norms = jnp.sum(split(x)[0] * dw, axis=1), jnp.sum(dw * dw, axis=1)
-            length = jnp.where(taken, 1.0, line_length(inner, o, do, *norms))[:, None]
+            unclear = ~(taken | minute)
+            norms = (jnp.where(unclear, jnp.sum(a * dw, axis=1), 0.0) for a in (split(x)[0], dw))
+            length = line_length(inner, o, jnp.where(unclear[:, None], do, 0.0), *norms)
+            length = jnp.where(unclear | taken, length, 0.0)[:, None]
             at_length = x + length * move, o + length * do
             return length[:, 0], *at(*at_length), value(*at_length)
 
