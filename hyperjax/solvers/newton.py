@@ -121,15 +121,7 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
             enough = jnp.maximum(worst * worst, 0.01 * tol / jnp.maximum(worst, tol))
             return feature_solve(phi, h, -g, border, accuracy=jnp.minimum(FORCING, enough))[0], L, worn
 
-        def own() -> Array:
-            return feature_factors(phi, h, border)
-
-        def mean() -> Array:
-            # a product: sums over a leading axis are slow on a CPU
-            share = jnp.full((1, h.shape[0]), 1.0 / h.shape[0], h.dtype)
-            return jnp.broadcast_to(feature_factors(phi, share @ h, border), L.shape)
-
-        L = lax.cond(worn, lambda: lax.cond(alone, own, mean), lambda: L)
+        L = lax.cond(worn, lambda: _factors(phi, h, border, alone), lambda: L)
         x, there, count = feature_solve(phi, h, -g, border, L, jnp.clip(worst * worst, accuracy, FORCING), dear)
         return x, L, (count > 1 + jnp.where(alone, dear // 2, dear // h.shape[0])) | ~jnp.all(there)
 
@@ -180,6 +172,18 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
     size = 0 if isinstance(phi, Matrix) else x.shape[1]
     L = jnp.broadcast_to(jnp.eye(size, dtype=x.dtype), (x.shape[0], size, size))
     return step, (x, o, z, g, worst, worst, value(x, o), L, jnp.asarray(alone), jnp.asarray(True))
+
+
+def _factors(phi: Array, h: Array, border: bool, alone: Array) -> Array:
+    """Factors of each fold's own, or of the folds' mean curvatures for all."""
+    # the mean as a product: sums over a leading axis are slow on a CPU
+    share = jnp.full((1, h.shape[0]), 1.0 / h.shape[0], h.dtype)
+    size = phi.shape[1] + border
+
+    def mean() -> Array:
+        return jnp.broadcast_to(feature_factors(phi, share @ h, border), (h.shape[0], size, size))
+
+    return lax.cond(alone, lambda: feature_factors(phi, h, border), mean)
 
 
 def _bias_step(inner: Any, h: Array, gradient: Array, db: Array) -> Array:
