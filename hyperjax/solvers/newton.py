@@ -138,20 +138,16 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
         move, do = join(dw, db), dw @ phi.T + db[:, None]
 
         # the derivative of the primal along the step, at its two ends; what rounding leaves of it near the solution,
-        # where the primal stands still, says less than a gradient that has halved.  Nobody searches along a step that
-        # promises less than the primal's last digit: it is taken if the violation falls, or not at all
+        # where the primal stands still, says less than a gradient that has halved
         whole, there = at(x + move, o + do), value(x + move, o + do)
         slope, slope_there = jnp.sum(g * move, axis=1), jnp.sum(whole[1] * move, axis=1)
         still = there <= before + accuracy * jnp.abs(before)
-        minute = jnp.abs(slope) <= jnp.finfo(w.dtype).eps * jnp.abs(before)
-        falls = whole[2] < jnp.where(minute, worst, 0.5 * least)
-        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (still & falls)
+        taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (still & (whole[2] < 0.5 * least))
 
         def shorter() -> tuple[Array, ...]:
-            unclear = ~(taken | minute)
-            norms = (jnp.where(unclear, jnp.sum(a * dw, axis=1), 0.0) for a in (split(x)[0], dw))
-            length = line_length(inner, o, jnp.where(unclear[:, None], do, 0.0), *norms)
-            length = jnp.where(unclear | taken, length, 0.0)[:, None]
+            # a fold that takes its step whole is searched along nothing
+            norms = (jnp.where(taken, 0.0, jnp.sum(a * dw, axis=1)) for a in (split(x)[0], dw))
+            length = line_length(inner, o, jnp.where(taken[:, None], 0.0, do), *norms)[:, None]
             at_length = x + length * move, o + length * do
             return length[:, 0], *at(*at_length), value(*at_length)
 
@@ -212,14 +208,14 @@ def line_length(inner: Any, o: Array, do: Array, linear: Array, quadratic: Array
     def slope_at(a: Array) -> Array:
         return linear + a * quadratic + jnp.sum(inner.slope(o + a[:, None] * do) * do, axis=1)
 
-    one = jnp.ones_like(linear)
+    one, rounds = jnp.ones_like(linear), jnp.finfo(o.dtype).nmant + 4  # a shorter step moves no digit
     first = slope_at(0.0 * one)
     noise = 4.0 * jnp.finfo(o.dtype).eps * (jnp.abs(linear) + jnp.sum(jnp.abs(inner.slope(o) * do), axis=1))
     goal = jnp.maximum(0.01 * jnp.abs(first), noise)
 
     def cond(state: tuple[Array, ...]) -> Array:
         *_, done, it = state
-        return jnp.any(~done) & (it < 60)
+        return jnp.any(~done) & (it < rounds)
 
     def body(state: tuple[Array, ...]) -> tuple[Array, ...]:
         low, high, a, done, it = state
