@@ -25,7 +25,7 @@ MANY = 10
 """From more coordinates than this on the prior is on by default."""
 SPREAD = 2.0
 """The prior's standard deviation on log hyperparameters, one for all data."""
-QUICK_ROWS = 2000
+QUICK_ROWS = 1500
 """Up to this many rows compiling takes longer than most searches: programs are then compiled quickly."""
 
 

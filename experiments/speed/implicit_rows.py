@@ -149,7 +149,7 @@ def against_jaxopt(options: Options, name: str, size: int) -> Iterator[dict[str,
     width = X.shape[1]
     hp = {"loss": {"C": jnp.float32(1.0)}, "kernel": {"gamma": jnp.full((width,), 1.0 / width, jnp.float32)}}
     mine = jax.jit(ours)
-    given = _solved(hp, *permuted(X, y, WARM))
+    given = solved(hp, *permuted(X, y, WARM))
     first, (_, right) = clock(lambda: ready(mine, *given))
     facts: dict[str, Any] = {"first": first, "memory": peak()}
     peers, notes = {}, {}
@@ -159,7 +159,7 @@ def against_jaxopt(options: Options, name: str, size: int) -> Iterator[dict[str,
         peers[key], notes[key] = quickest(make, solvers, given, right)
     race = Race(options)
     for repeat in range(options.repeats):
-        given = _solved(hp, *permuted(X, y, SEED + repeat))
+        given = solved(hp, *permuted(X, y, SEED + repeat))
         runs = {"ours": mine, **peers}
         found = race.round(repeat, {who: lambda run=run, given=given: ready(run, *given) for who, run in runs.items()})
         for key in peers:
@@ -193,7 +193,7 @@ def difference(one: Any, other: Any) -> float:
     return float(np.max(np.abs(a - b)) / np.max(np.abs(b)))
 
 
-def _solved(hp: Any, A: Any, signs: Any, folds: Any) -> tuple[Any, ...]:
+def solved(hp: Any, A: Any, signs: Any, folds: Any) -> tuple[Any, ...]:
     """Everything on the device, with the folds' solution."""
     X, y = (jnp.asarray(part) for part in low(A, signs))
     folds = jax.tree.map(lambda part: jnp.asarray(part, jnp.float32), folds)

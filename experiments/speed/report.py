@@ -1,9 +1,9 @@
-"""The table of README.md from results.json: python -m experiments.speed.report"""
+"""The tables of README.md from results.json and profiles.json: python -m experiments.speed.report"""
 
 from pathlib import Path
 
 from experiments import common
-from experiments.speed import table
+from experiments.speed import profiles, table
 
 HERE = Path(__file__).parent
 
@@ -12,6 +12,8 @@ def main() -> None:
     found = common.read(HERE / "results.json")
     rows = table.ordered(common.rows_of(found, "speed"))
     common.insert(HERE / "README.md", "speed", table.markdown(rows))
+    found = common.read(HERE / "profiles.json")
+    common.insert(HERE / "README.md", "profiles", profiles.markdown(common.rows_of(found, profiles.PART)))
 
 
 if __name__ == "__main__":

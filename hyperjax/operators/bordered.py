@@ -17,15 +17,15 @@ Symmetric form
     which is well scaled for kinks (tP = 0) and for saturated smooth losses (1 - P tiny) alike.
 
 Solved by
-    Woodbury's identity in feature space (K factored, smooth loss; by conjugate gradients where Phi is sparse), Cholesky
-    on the gathered samples that take part (their number picks one of a few block sizes), or conjugate gradients with
-    K as it is stored.
+    Woodbury's identity in feature space (K factored, smooth loss), Cholesky on the gathered samples that take part
+    (their number picks one of a few block sizes), or conjugate gradients on the system itself, with K as it is stored
+    (more samples than the last size, or sparse factors: Woodbury's identity loses digits that would take as many
+    products again to bring back).
     A rank-one shift c c' moves the border's null direction away, a ridge of rounding size followed by
     iterative refinement gives the least-norm solution when K is singular.
 """
 
-from typing import Any
-
+import jax
 import jax.numpy as jnp
 from jax import lax
 from jax.scipy.linalg import cho_solve
@@ -34,11 +34,11 @@ from ..sparse import Matrix
 from ..types import Array, Float
 from .base import Operator, scatter, where_true
 from .conjugate import conjugate_gradients
-from .feature_space import factor_solve, feature_factors, feature_solve
+from .feature_space import factor_solve, feature_factors
 
 __all__ = ["bordered_solve"]
 
-DIRECT_SIZES = (128, 256, 512, 768, 1024, 1536, 2560)
+DIRECT_SIZES = (256, 512, 896, 1536, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
 REFINEMENTS = 2
 """Corrections with the matrix itself after a solve with its ridged factor."""
@@ -103,82 +103,96 @@ def bordered_solve(
 def _solve(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool, smooth: bool) -> tuple[Array, Array]:
     """Pick the method by what is stored and by how many samples take part."""
     phi = op.factors()
-    if phi is not None and smooth:
-        return _in_feature_space(phi, c, e, r, total, border)
     if isinstance(phi, Matrix):
         return _conjugate_gradients(op, c, e, r, total, border)
+    if phi is not None and smooth:
+        return _in_feature_space(phi, c, e, r, total, border)
+    if op.n <= DIRECT_SIZES[-1]:
+        return _direct(op, c, e, r, total, border)
+    return lax.cond(
+        jnp.max(jnp.sum(c > 0, axis=1)) <= DIRECT_SIZES[-1],
+        lambda c, e, r, total: _direct(op, c, e, r, total, border),
+        lambda c, e, r, total: _conjugate_gradients(op, c, e, r, total, border),
+        c, e, r, total,
+    )  # fmt: skip
+
+
+def _direct(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+    """By a factor a fold, of the gathered samples that take part.
+
+    All there is to gather is gathered once, at the largest size: what is left to a branch is what its size changes,
+    because a program is compiled for each.
+    """
     sizes = [m for m in DIRECT_SIZES if m < op.n] + ([op.n] if op.n <= DIRECT_SIZES[-1] else [])
-    branches: list[Any] = [_direct_branch(op, m, border) for m in sizes]
-    if op.n > DIRECT_SIZES[-1]:
-        branches.append(lambda x: _conjugate_gradients(op, x[0], x[1], x[2], x[3], border))
+    index = jax.vmap(lambda on: where_true(on, sizes[-1]))(c > 0)
+
+    def take(v: Array, fill: float) -> Array:
+        return jax.vmap(lambda v, index: v.at[index].get(mode="fill", fill_value=fill))(v, index)
+
+    def branch(m: int):
+        def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
+            index, c, e, r, total = x
+            u, db = _dense(op.block(index) * (c[:, None] * c[None, :]), c, e, r, total, border)
+            return jnp.pad(u, (0, sizes[-1] - m)), db
+
+        return lambda *x: lax.map(fold, (*(part[:, :m] for part in x), total))
+
     most = jnp.max(jnp.sum(c > 0, axis=1))
-    which = jnp.sum(most > jnp.asarray(sizes)) if len(branches) > 1 else 0
-    return lax.switch(which, branches, (c, e, r, total))
-
-
-def _direct_branch(op: Operator, size: int, border: bool):
-    def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
-        c, e, r, total = x
-        index = where_true(c > 0, size)
-
-        def take(v: Array, fill: float) -> Array:
-            return v.at[index].get(mode="fill", fill_value=fill)
-
-        ci = take(c, 0.0)
-        A = op.block(index) * (ci[:, None] * ci[None, :])
-        u, db = _dense(A, ci, take(e, 1.0), take(r, 0.0), total, border)
-        # a sample with c = 0 is decoupled: its row reads e u = r
-        return scatter(u, index, c.shape[0]) + jnp.where(c > 0, 0.0, r / jnp.where(c > 0, 1.0, e)), db
-
-    return lambda batch: lax.map(fold, batch)
+    which = sum((most > m).astype(jnp.int32) for m in sizes[:-1])
+    given = index, take(c, 0.0), take(e, 1.0), take(r, 0.0)
+    u, db = lax.switch(which, [branch(m) for m in sizes], *given)
+    # a sample with c = 0 is decoupled: its row reads e u = r
+    alone = jnp.where(c > 0, 0.0, r / jnp.where(c > 0, 1.0, e))
+    return jax.vmap(lambda u, index: scatter(u, index, op.n))(u, index) + alone, db
 
 
 def _dense(A: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
     """Least-norm solution of the bordered system with a dense positive semidefinite A + diag(e)."""
     on = jnp.arange(A.shape[0])
-    trace = jnp.sum(A[on, on] + e)
+    diagonal = on[:, None] == on[None, :]
+    trace = jnp.sum(jnp.where(diagonal, A, 0.0)) + jnp.sum(e)
     rho = jnp.where(trace > 0, trace, 1.0) / A.shape[0] if border else jnp.zeros_like(total)
     shifted = A + (rho * c)[:, None] * c[None, :] if border else A
 
-    def factor(ridge: Array) -> Array:
+    # one factor and one solve in the program, each at the head of its loop: a program is compiled for every size
+    def ridged(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        _, ridge, tries = state
         # transposed, a symmetric matrix already has the column order LAPACK asks for
-        return lax.linalg.cholesky(shifted.at[on, on].add(e + ridge).T, symmetrize_input=False)
+        L = lax.linalg.cholesky(jnp.where(diagonal, shifted + (e + ridge)[:, None], shifted).T, symmetrize_input=False)
+        return L, 100.0 * ridge, tries + 1
 
     ridge = jnp.finfo(A.dtype).eps * (trace + rho * jnp.sum(c * c))
-    L, _ = lax.while_loop(
-        lambda s: jnp.isnan(s[0][-1, -1]) & (s[1] < trace),
-        lambda s: (factor(100.0 * s[1]), 100.0 * s[1]),
-        (factor(ridge), ridge),
+    L, *_ = lax.while_loop(
+        lambda s: (s[2] == 0) | (jnp.isnan(s[0][-1, -1]) & (s[1] < 100.0 * trace)),
+        ridged,
+        (jnp.zeros_like(A), ridge, jnp.zeros((), jnp.int32)),
     )
-    start, along = cho_solve((L, True), jnp.stack([r + rho * c * total, c], axis=1)).T
+    along = cho_solve((L, True), c)
     weight = jnp.sum(c * along)
-
-    def with_border(u: Array, total: Array) -> tuple[Array, Array]:
-        if not border:
-            return u, jnp.zeros_like(total)
-        db = jnp.where(weight > 0, (jnp.sum(c * u) - total) / jnp.where(weight > 0, weight, 1.0), 0.0)
-        return u - along * db, db
 
     def refine(_: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
         u, db = x
-        rest, short = r - A @ u - e * u - c * db, (total - jnp.sum(c * u)) if border else jnp.zeros_like(total)
-        du, ddb = with_border(cho_solve((L, True), rest + rho * c * short), short)
-        return u + du, db + ddb
+        rest, short = r - A @ u - e * u - c * db, total - jnp.sum(c * u)
+        if not border:
+            return u + cho_solve((L, True), rest), db
+        du = cho_solve((L, True), rest + rho * c * short)
+        ddb = jnp.where(weight > 0, (jnp.sum(c * du) - short) / jnp.where(weight > 0, weight, 1.0), 0.0)
+        return u + du - along * ddb, db + ddb
 
-    return lax.fori_loop(0, REFINEMENTS, refine, with_border(start, total))
+    return lax.fori_loop(0, 1 + REFINEMENTS, refine, (jnp.zeros_like(r), jnp.zeros_like(total)))
 
 
-def _in_feature_space(phi: Any, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
+def _in_feature_space(phi: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
     """The system by Woodbury's identity, for e > 0 throughout, and one refinement."""
     h = c * c / e
-    L = None if isinstance(phi, Matrix) else feature_factors(phi, h, border)
+    L = feature_factors(phi, h, border)
 
     def once(r: Array, total: Array) -> tuple[Array, Array]:
         rho = c * r / e
         rhs = rho @ phi
         if border:
             rhs = jnp.concatenate([rhs, (jnp.sum(rho, axis=1) - total)[:, None]], axis=1)
-        x = feature_solve(phi, h, rhs, border)[0] if L is None else factor_solve(L, rhs)
+        x = factor_solve(L, rhs)
         w, db = (x[:, :-1], x[:, -1]) if border else (x, jnp.zeros_like(total))
         return (r - c * (w @ phi.T + db[:, None])) / e, db
 

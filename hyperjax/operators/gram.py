@@ -36,6 +36,11 @@ def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Arra
     return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :m]
 
 
+def _moved(source: Any, dsource: Any, v: Array) -> Array | None:
+    """The change of v K along a tangent of `source` = (kernel, hp, X), by rows of K rebuilt; None: nothing moves."""
+    return partial_jvp(lambda src: cross_matmul(src[0], src[1], src[2], src[2], v), source, dsource)
+
+
 @jax.custom_jvp
 def _product(K: Array, source: Any, v: Array) -> Array:
     """v K, where K is the stored value of the kernel matrix of `source` = (kernel, hp, X)."""
@@ -46,7 +51,7 @@ def _product_jvp(primals: Any, tangents: Any) -> Any:
     K, source, v = primals
     _, dsource, dv = tangents
     out = _product(K, source, v)
-    change = partial_jvp(lambda src: cross_matmul(src[0], src[1], src[2], src[2], v), source, dsource)
+    change = _moved(source, dsource, v)
     if not isinstance(dv, SymbolicZero):
         along = _product(K, source, dv)
         change = along if change is None else change + along
@@ -103,8 +108,7 @@ class Gram(Operator):
         return _kept_product(self.K, (self.kernel, self.hp, self.X), v)
 
     def moved(self, tangent: Any, v: Float[Array, "T n"]) -> Float[Array, "T n"] | None:
-        sources = ((op.kernel, op.hp, op.X) for op in (self, tangent))
-        return partial_jvp(lambda src: cross_matmul(src[0], src[1], src[2], src[2], v), *sources)
+        return _moved((self.kernel, self.hp, self.X), (tangent.kernel, tangent.hp, tangent.X), v)
 
     def whole(self) -> Float[Array, "n n"]:
         return self.K

@@ -10,8 +10,8 @@ __all__ = ["Sparse"]
 class Sparse(Operator):
     """K = Phi Phi' with a sparse Phi (n, p): a product costs two passes over its entries a fold.
 
-    Systems are solved by conjugate gradients alone, so it serves differentiable losses with Newton, Trust and the
-    derivative rule in p unknowns, and kinked ones with ProxGrad in n.
+    Systems are solved by conjugate gradients alone, so it serves differentiable losses with Newton in p unknowns, and
+    with Trust and the derivative rule in n, where ProxGrad serves kinked ones too.
     """
 
     phi: Matrix

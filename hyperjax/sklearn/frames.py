@@ -22,7 +22,7 @@ __all__ = ["Frame", "decision", "frame_of", "shrink"]
 SMALLEST = 320
 """Rows of the smallest frame; solving so few takes milliseconds, filled or not."""
 LARGEST = 1920
-"""Rows of the largest frame, which `tune` still compiles quickly; with more, solving takes longer than compiling."""
+"""Rows of the largest frame; with more, solving takes longer than compiling."""
 COLUMNS = 32
 """Columns of the smallest frame, for few rows and kernels that do not notice columns of zeros."""
 BLIND = (kernels.RBF, kernels.Laplacian, kernels.Linear, kernels.Polynomial)

@@ -139,7 +139,7 @@ def _ended(
         dz, db = bordered_solve(inner.op, P, t, rest, -jnp.sum(z, axis=1), inner.border, False)
         return landed(inner, z, dz, o, P), b + db
 
-    most = min(DIRECT_SIZES[-1], max(DIRECT_SIZES[1], CROWD * columns))
+    most = min(DIRECT_SIZES[-1], max(DIRECT_SIZES[0], CROWD * columns))
     few = jnp.max(jnp.sum((P < 1.0) & (inner.s > 0), axis=1)) <= most
     moved, at = lax.cond(few, tried, lambda: (z, b))
     after = violation(inner, moved, inner.outputs(moved, at), t)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments import common
-from experiments.speed import cells, peers, plot, run, table
+from experiments.speed import cells, peers, plot, profiles, run, table
 from experiments.speed.cells import Cell, Row
 from experiments.speed.task import Options, Race, options, permuted, slope
 from tests.data import load
@@ -119,6 +119,27 @@ def test_cells_run_fail_and_are_cut(tmp_path, capsys):
 
     plot.main([str(path)])
     assert {"ratios.png", "memory.png"} <= {each.name for each in tmp_path.iterdir()}
+
+
+def test_a_profile_names_the_functions_that_take_the_time(tmp_path, capsys):
+    load("magic04")
+    path = tmp_path / "profiles.json"
+    profiles.main(["--small", "--only", "linear-magic04-squared-hinge", "--output", str(path)])
+    (row,) = common.rows_of(common.read(path), "profiles")
+    named = [part for part in row["parts"] if part["where"] != "?"]
+    assert any(part["where"].startswith("operators/") for part in named)
+    inside = sum(part["seconds"] for part in row["parts"]) + row["rest"]
+    assert 0 < row["busy"] <= inside * 1.001 and row["busy"] + row["host"] == pytest.approx(row["traced"])
+    assert row["cold"]["programs"] >= 1 and 0 < row["cold"]["compile"] < row["cold"]["first"]
+    assert "linear-magic04-squared-hinge" in capsys.readouterr().out
+    with pytest.raises(SystemExit, match="no profile has such a name"):
+        profiles.main(["--only", "nothing", "--output", str(path)])
+
+
+def test_own_time_and_covered_time_of_nested_operations():
+    events = [(0.0, 10.0, 1, "loop"), (1.0, 4.0, 1, "a"), (5.0, 2.0, 1, "b"), (12.0, 1.0, 1, "c")]
+    assert list(profiles._own(events)) == [(4.0, 1, "loop"), (4.0, 1, "a"), (2.0, 1, "b"), (1.0, 1, "c")]
+    assert profiles._covered([(0.0, 10.0), (1.0, 5.0), (12.0, 13.0)]) == 11.0
 
 
 def test_the_projection_given_to_jaxopt():

@@ -1,6 +1,7 @@
 """float32 on real rows: rare columns, whose standardised entries lie hundreds of deviations out."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -24,3 +25,24 @@ def test_all_rows_of_a9a_in_float32(seed):
         primal = 0.5 * w @ w + np.sum(s * np.maximum(1.0 - y * (A @ w), 0.0) ** 2)
         dual = np.sum(y * z) - 0.25 * z @ z - 0.5 * w @ w
         assert np.all(y * z >= 0.0) and primal - dual < 1e-4 * primal
+
+
+@pytest.mark.parametrize("bias", [True, "regularised"])
+def test_gradients_through_sparse_rows_in_float32(bias):
+    """Against float64, solved tightly, at a C whose system has a condition that eats half of float32's digits."""
+    found = load("pcmac")
+    X, y = found["X"].tocsr().astype(float), np.where(np.asarray(found["y"]) == found["y"][0], 1.0, -1.0)
+    X = X.multiply(1.0 / np.sqrt(np.asarray(X.multiply(X).sum(axis=1)) + 1e-30)).tocsr()
+    problem = hj.Problem(hj.losses.Logistic(), hj.kernels.Linear(), bias=bias)
+    folds = hj.folds.stratified(y, 3, seed=0)
+
+    def slope(dtype, tol):
+        rows, signs = hj.sparse.matrix(X.astype(dtype)), jnp.asarray(y, dtype)
+
+        def value(C):
+            hp = {"loss": {"C": C}, "kernel": {}}
+            return jnp.mean(jax.nn.softplus(-signs * hj.cross_decision(problem, hp, rows, signs, folds, tol=tol)))
+
+        return float(jax.grad(value)(jnp.asarray(100.0, dtype)))
+
+    assert slope(np.float32, None) == pytest.approx(slope(np.float64, 1e-10), rel=1e-2)
