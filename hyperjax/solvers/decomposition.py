@@ -19,6 +19,8 @@ __all__ = ["Box", "Decomposition"]
 
 EPOCHS = 100
 """Passes of dual coordinate descent where K is factored and no border ties the coefficients together."""
+SHORT, PATIENCE = 4, 4
+"""Short passes of SMO that may take the place of a long one; passes without a fall of the violation by a tenth."""
 
 
 class Box(Module):
@@ -40,9 +42,10 @@ class Decomposition(Solver):
         Where K is factored and has many rows: ProxGrad at once, in the space of the columns.  Where it is factored and
         there is no border: passes of DCD, whose cost does not grow with n.  Else
         second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
-        is factored or n is large), then one product with K brings the outputs up to date.  After `passes` of these,
-        or once all folds are within 1e-3, those not within `tol` go on with ProxGrad, whose first Newton step on (F)
-        ends the search when the faces are already right.
+        is factored or n is large), then one product with K brings the outputs up to date.  A pass leaves every
+        coefficient on the piece it began on: with several pieces (a tube's two sides) there are many short ones.
+        Once all folds are within 1e-3, or the steps of `passes` long ones are spent, those not within `tol` go on with
+        ProxGrad, whose first Newton step on (F) ends the search when the faces are already right.
     Stops when
         the largest violating pair (or coordinate, without border) is within tol: then kkt <= tol; or as ProxGrad does.
     Cost per step
@@ -51,8 +54,8 @@ class Decomposition(Solver):
         SMO is monotone and feasible, so the bias cannot run away; ProxGrad converges from any start, K singular or not.
     """
 
-    passes: int = static(default=4)
-    """SMO passes."""
+    passes: int = static(default=16)
+    """SMO steps a fold, in passes of at most four times their samples and 1,000 more."""
     max_steps: int = static(default=1000)
     """Most Newton steps after them."""
     working_set: int = static(default=0)
@@ -81,14 +84,16 @@ class Decomposition(Solver):
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f = _smo_pass(inner, levels, state[0], state[1], active, coarse, size)
+            z, f, left = _smo_pass(inner, levels, *state, active, coarse, size)
             b, worst, _ = _violations(inner, z, f)
-            return (z, f), z, b, worst
+            return (z, f, left), z, b, worst
 
         f = inner.op.matmul(z)
         b, worst, _ = _violations(inner, z, f)
         coarse = jnp.maximum(tol, 1e-3)
-        point, stats = run(step, (z, f), inner, coarse, self.passes, patience=self.passes, first=(z, b, worst))
+        left = jnp.full_like(b, self.passes * _longest(size, n), jnp.int32)
+        most = SHORT * self.passes
+        point, stats = run(step, (z, f, left), inner, coarse, most, PATIENCE, first=(z, b, worst))
 
         return self._finish(inner, point, stats, tol)
 
@@ -135,10 +140,15 @@ def _violations(inner: Inner, z: Array, f: Array) -> tuple[Array, Array, Array]:
     return b, worst, own
 
 
+def _longest(size: int, n: int) -> int:
+    """The most steps of a pass over `size` of n samples."""
+    return 4 * size + (1000 if size == n else 0)
+
+
 def _smo_pass(
-    inner: Inner, levels: list[Array], z: Array, f: Array, active: Array, tol: Array, size: int
-) -> tuple[Array, Array]:
-    """Optimise each fold's `size` most violating (then free) samples and bring f up to date."""
+    inner: Inner, levels: list[Array], z: Array, f: Array, left: Array, active: Array, tol: Array, size: int
+) -> tuple[Array, Array, Array]:
+    """Optimise each fold's `size` most violating (then free) samples and bring f and the steps left (T,) up to date."""
     b, worst, own = _violations(inner, z, f)
     box = _boxes(inner, levels, z, f + b[:, None])
     interior = (z > box.low) & (z < box.high)
@@ -148,17 +158,18 @@ def _smo_pass(
     goal = jnp.where(active & (worst > tol), goal, jnp.inf)
     K = inner.op.whole() if everything else None
 
-    def fold(x: tuple[Array, ...]) -> Array:
-        score, z, pull, low, high, goal = x
+    def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
+        score, z, pull, low, high, goal, steps = x
         if K is not None:
-            return smo(K, z, pull, low, high, goal, 4 * size + 1000, inner.border)
+            return smo(K, z, pull, low, high, goal, steps, inner.border)
         index = lax.top_k(score.astype(jnp.float32), size)[1]
         block = inner.op.block(index)
-        part = smo(block, z[index], pull[index], low[index], high[index], goal, 4 * size, inner.border)
-        return z.at[index].set(part)
+        part, taken = smo(block, z[index], pull[index], low[index], high[index], goal, steps, inner.border)
+        return z.at[index].set(part), taken
 
-    moved = lax.map(fold, (score, z, box.target - f - b[:, None], box.low, box.high, goal))
-    return moved, inner.op.matmul(moved)
+    steps = jnp.minimum(left, _longest(size, inner.op.n))
+    moved, taken = lax.map(fold, (score, z, box.target - f - b[:, None], box.low, box.high, goal, steps))
+    return moved, lax.cond(jnp.any(taken > 0), lambda: inner.op.matmul(moved), lambda: f), left - taken
 
 
 def _project(v: Array, low: Array, high: Array, border: bool) -> Array:

@@ -16,12 +16,15 @@ LANES = 16
 """Parts a long maximum is taken of at once."""
 
 
-def smo(K: Array, z: Array, g: Array, low: Array, high: Array, tol: Array, max_steps: int, border: bool) -> Array:
+def smo(
+    K: Array, z: Array, g: Array, low: Array, high: Array, tol: Array, max_steps: Array | int, border: bool
+) -> tuple[Array, Array]:
     """Minimise 1/2 z'Kz - a'z over low <= z <= high (and sum z kept, with a border), from z with g = a - Kz.
 
     K is (q, q), the rest (q,).  With a border the pair is the steepest ascending coordinate and the partner with the
     largest second-order gain; without, the coordinate with the largest gain.  Stops when the violation is within tol.
-    Rooms to the bounds are carried instead of z: a coordinate at a bound has a room of exactly 0.
+    Rooms to the bounds are carried instead of z: a coordinate at a bound has a room of exactly 0.  Returns z and the
+    number of steps, a multiple of CHUNK.
     """
     step, measure = (_pair_step, _pair_violation) if border else (_single_step, _single_violation)
     here = jnp.arange(z.shape[0], dtype=jnp.int32)
@@ -35,8 +38,8 @@ def smo(K: Array, z: Array, g: Array, low: Array, high: Array, tol: Array, max_s
 
     point = (high - z, z - low, g)
     start = (*point, jnp.zeros((), jnp.int32), measure(*point) > tol)
-    up, down, *_ = lax.while_loop(lambda s: (s[3] < max_steps) & s[4], body, start)
-    return jnp.where(up == 0, high, jnp.where(down == 0, low, low + down))
+    up, down, _, taken, _ = lax.while_loop(lambda s: (s[3] < max_steps) & s[4], body, start)
+    return jnp.where(up == 0, high, jnp.where(down == 0, low, low + down)), taken
 
 
 def _pair_violation(up: Array, down: Array, g: Array) -> Array:

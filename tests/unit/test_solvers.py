@@ -331,3 +331,19 @@ def test_options_change_what_happens():
     assert np.any(steps(hinge, True, Decomposition(working_set=6)) != steps(hinge, True, Decomposition()))
     few, many = (solve(hinge, hj.kernels.RBF(), True, SGD(epochs=3, batch=m)).z for m in (2, 20))
     assert np.any(np.asarray(few) != np.asarray(many))
+
+
+def test_a_tube_is_left_to_short_passes_of_smo():
+    """A pass ends where coefficients want to the tube's other side: many are needed, and they are cheap.
+
+    Steps are counted with a budget that ends after the first passes and with the usual one; Newton steps take the rest.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.3 * rng.normal(size=300)
+    problem = hj.Problem(hj.losses.EpsilonInsensitive(), hj.kernels.RBF())
+    hp = {"loss": {"C": 30.0, "eps": 0.1}, "kernel": {"gamma": 0.3}}
+    usual, short = (hj.solve(problem, hp, X, y, solver=solver) for solver in (Decomposition(), Decomposition(passes=1)))
+    assert int(usual.code) == int(short.code) == 0
+    np.testing.assert_allclose(usual.outputs, short.outputs, atol=1e-8)
+    assert int(usual.iterations) < 0.25 * int(short.iterations)
