@@ -13,6 +13,7 @@ Bias
 """
 
 import dataclasses
+import functools
 from typing import Any
 
 import jax
@@ -93,13 +94,9 @@ class Inner(Module):
     limit: Array | float = 0.0
     """How far rounding in K z may loosen the tolerance of a search; 0: not at all.  No part of the problem itself."""
 
-    def over_folds(self, f: Any, *batched: Array) -> Any:
-        """f applied fold by fold to (T, n) arrays: losses see vectors (n,)."""
-        return jax.vmap(f)(*batched)
-
     def pieces(self) -> Any:
         """The pieces of a piecewise loss, every array (T, n)."""
-        return self.over_folds(lambda y: self.loss.pieces(y, self.hp), self.y)  # type: ignore[attr-defined]
+        return over_folds(_pieces, self.loss, self.hp, self.y)
 
     @property
     def smooth(self) -> bool:
@@ -109,7 +106,7 @@ class Inner(Module):
 
     def scale(self) -> Float[Array, "T n"]:
         """s_i c_i (T, n), c the loss's slope scale; c_i where the sample is out."""
-        return jnp.where(self.s > 0, self.s, 1.0) * self.over_folds(lambda y: self.loss.scale(y, self.hp), self.y)
+        return jnp.where(self.s > 0, self.s, 1.0) * over_folds(_scale, self.loss, self.hp, self.y)
 
     def steps(self) -> Float[Array, "T n"]:
         """t_i = 1 / (s_i c_i): puts (F) in units of outputs.  A constant: the solution does not depend on t."""
@@ -117,23 +114,23 @@ class Inner(Module):
 
     def phi(self, o: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """s_i phi(o_i)."""
-        return self.s * self.over_folds(lambda o, y: self.loss.phi(o, y, self.hp), o, self.y)
+        return self.s * over_folds(_phi, self.loss, self.hp, o, self.y)
 
     def slope(self, o: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """s_i phi'(o_i)."""
-        return self.s * self.over_folds(lambda o, y: automatic.slope(self.loss, o, y, self.hp), o, self.y)
+        return self.s * over_folds(_slope, self.loss, self.hp, o, self.y)
 
     def curvature(self, o: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """s_i phi''(o_i)."""
-        return self.s * self.over_folds(lambda o, y: automatic.curvature(self.loss, o, y, self.hp), o, self.y)
+        return self.s * over_folds(_curvature, self.loss, self.hp, o, self.y)
 
     def prox(self, v: Float[Array, "T n"], t: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """prox_{t_i s_i phi}(v_i)."""
-        return self.over_folds(lambda v, y, ts: self.loss.prox(v, y, ts, self.hp), v, self.y, t * self.s)
+        return over_folds(_prox, self.loss, self.hp, v, self.y, t * self.s)
 
     def interval(self, z: Float[Array, "T n"]) -> tuple[Float[Array, "T n"], Float[Array, "T n"]]:
         """The outputs at which z_i is optimal: -z_i in s_i d phi(o) on [lo_i, hi_i]."""
-        return self.over_folds(lambda z, y, s: self.loss.interval(z, y, s, self.hp), z, self.y, self.s)
+        return over_folds(_interval, self.loss, self.hp, z, self.y, self.s)
 
     def residual(self, z: Float[Array, "T n"], o: Float[Array, "T n"], t: Float[Array, "T n"]) -> Float[Array, "T n"]:
         """(F), coordinate by coordinate; zero exactly at the solution."""
@@ -163,6 +160,43 @@ class Inner(Module):
         """The biases [lo, hi] (T,) at which z is optimal, given f = K z."""
         low, high = self.interval(z)
         return jnp.max(low - f, axis=1), jnp.min(high - f, axis=1)
+
+
+@functools.partial(jax.jit, static_argnums=0)
+def over_folds(f: Any, loss: Loss, hp: Hyperparameters, *batched: Array) -> Any:
+    """f(loss, hp, ..) fold by fold: losses see vectors (n,) of arrays (T, n).
+
+    A program asks for the same few functions dozens of times: each is traced once.
+    """
+    return jax.vmap(lambda *rows: f(loss, hp, *rows))(*batched)
+
+
+def _pieces(loss: Any, hp: Hyperparameters, y: Array) -> Any:
+    return loss.pieces(y, hp)
+
+
+def _scale(loss: Loss, hp: Hyperparameters, y: Array) -> Array:
+    return loss.scale(y, hp)
+
+
+def _phi(loss: Loss, hp: Hyperparameters, o: Array, y: Array) -> Array:
+    return loss.phi(o, y, hp)
+
+
+def _slope(loss: Loss, hp: Hyperparameters, o: Array, y: Array) -> Array:
+    return automatic.slope(loss, o, y, hp)
+
+
+def _curvature(loss: Loss, hp: Hyperparameters, o: Array, y: Array) -> Array:
+    return automatic.curvature(loss, o, y, hp)
+
+
+def _prox(loss: Loss, hp: Hyperparameters, v: Array, y: Array, ts: Array) -> Array:
+    return loss.prox(v, y, ts, hp)
+
+
+def _interval(loss: Loss, hp: Hyperparameters, z: Array, y: Array, s: Array) -> tuple[Array, Array]:
+    return loss.interval(z, y, s, hp)
 
 
 def middle(lo: Array, hi: Array) -> Array:

@@ -1,6 +1,7 @@
 """scikit-learn's SVC or SVR with its own defaults on the same rows, folds and scaling."""
 
 import importlib.util
+import threading
 import time
 from typing import Any
 
@@ -9,15 +10,25 @@ import numpy as np
 from . import scores
 from .job import Job
 
-__all__ = ["default_machine"]
+__all__ = ["default_machine", "preload"]
 
 MANY = 20_000
 """Training rows from which on the comparison would take longer than the search."""
 
 
+def preload(job: Job) -> None:
+    """Import scikit-learn, about a second, beside a search that compiles."""
+    if _wanted(job):
+        threading.Thread(target=importlib.import_module, args=("sklearn.svm",), daemon=True).start()
+
+
+def _wanted(job: Job) -> bool:
+    return len(job.y) < MANY and importlib.util.find_spec("sklearn") is not None
+
+
 def default_machine(job: Job) -> dict[str, Any] | None:
     """Scores and seconds of the default estimator; None without scikit-learn, or where it would take too long."""
-    if len(job.y) >= MANY or importlib.util.find_spec("sklearn") is None:
+    if not _wanted(job):
         return None
     from sklearn.svm import SVC, SVR
 

@@ -31,6 +31,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, out: Path | None, begun: float) -> int:
     from . import report
     from .job import prepare
+    from .peers import preload
     from .progress import Line
     from .search import arguments, function, search
 
@@ -39,6 +40,8 @@ def _run(options: argparse.Namespace, out: Path | None, begun: float) -> int:
     if out is not None:
         with blamed_on(USAGE):
             out.mkdir(parents=True, exist_ok=True)
+    if not options.no_peers:
+        preload(job)
     line = Line(options.quiet)
     reading = time.perf_counter() - begun
     try:

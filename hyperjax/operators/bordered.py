@@ -25,6 +25,8 @@ Solved by
     iterative refinement gives the least-norm solution when K is singular.
 """
 
+import functools
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -100,6 +102,7 @@ def bordered_solve(
     return bent(straight + c * x[:, :-1], x[:, -1]), x[:, -1]
 
 
+@functools.partial(jax.jit, static_argnames=("border", "smooth"))  # a solve and its transpose are traced once
 def _solve(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bool, smooth: bool) -> tuple[Array, Array]:
     """Pick the method by what is stored and by how many samples take part."""
     phi = op.factors()
