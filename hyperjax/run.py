@@ -11,6 +11,7 @@ import numpy as np
 from . import checks, kinks, objective
 from .checkpoint import Checkpoint
 from .coordinates import natural
+from .criteria._smoothed import Smoothed
 from .history import History
 from .results import Code
 
@@ -20,6 +21,7 @@ LOOSE = 1e-6
 """Inner tolerance, in units of the outputs, of an evaluation one unit of theta away from the last (float64)."""
 TIGHT = 1e-8
 """Inner tolerance from which on closer points are no longer solved more tightly (float64)."""
+THRESHOLD = "criterion.threshold"
 FAILED = [int(code) for code in Code if code.failed]
 
 
@@ -74,6 +76,8 @@ class Run:
         self.bar = _bar(progress)
         self.best: Point | None = None
         self.start: Any = None
+        self.outputs: Any = None
+        """Of the folds at the last point that was evaluated, not replayed."""
         self.start_number = 0
 
     def begin(self, task: objective.Task, stage: str) -> None:
@@ -103,6 +107,43 @@ class Run:
         """The objective and its gradient at theta."""
         self.differentiated = True
         return self._point(theta, objective.differentiate)
+
+    def first(self, theta: np.ndarray) -> list[Point]:
+        """Where a search begins: theta and, where that is better, theta with a threshold that suits its outputs.
+
+        A threshold at 0, where criteria start it, may leave all rows on one side: the first steps then end on the
+        plateau of a constant prediction, which weighted errors and F make a tempting one.
+        """
+        points = [self(theta)]
+        other = self._cut(points[0])
+        if other is not None:
+            point = self(other)
+            if point.ok and point.objective < points[0].objective:
+                points.append(point)
+        return points
+
+    def _cut(self, point: Point) -> np.ndarray | None:
+        """theta of the point just evaluated with the best cut of its outputs for a threshold at 0; None: as it is."""
+        task, names = self.task, self.task.coords.names
+        own = isinstance(task.criterion, Smoothed) and type(task.criterion).measure is not Smoothed.measure
+        if not (own and point.ok and task.y.ndim == 1 and not task.loo and THRESHOLD in names):
+            return None
+        at = names.index(THRESHOLD)
+        if point.theta[at] != 0.0:
+            return None
+        theta = point.theta.copy()
+        if self._replaying:  # outputs are not kept in a checkpoint, and the evaluation that follows is
+            theta[at] = self.replay[len(self.log)]["theta"][at]
+            return theta if np.array_equal(theta, self.replay[len(self.log)]["theta"]) else None
+        test = np.asarray(task.folds.test) > 0
+        rows = np.nonzero(test)[1]
+        w = np.ones(test.shape[1]) if task.weights is None else np.asarray(task.weights, float)
+        o, y = np.asarray(self.outputs, float)[test], np.asarray(task.y)[rows]
+        best = task.criterion.best_cut(o, y, w[rows])
+        if best is None:
+            return None
+        theta[at] = np.clip(best, *(np.asarray(end)[at] for end in (task.coords.low, task.coords.high)))
+        return theta
 
     def value(self, theta: np.ndarray) -> Point:
         """The objective at theta without its gradient, zeros in its place."""
@@ -141,6 +182,7 @@ class Run:
             if self.at_kinks == "min-norm" and program is objective.differentiate:
                 gradient = self._least(theta, np.asarray(gradient, float), facts)
             known = self._entry(theta, gradient, {"objective": value, **facts})
+            self.outputs = facts["fit"]["outputs"]
             if not np.isin(known["code"], FAILED).any():
                 self.start = facts["start"]
         return self._count(theta, known)

@@ -191,8 +191,8 @@ def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, sta
     coords, task = run.task.coords, run.task
     low, high = (np.asarray(end, float) for end in (coords.low, coords.high))
     theta = np.clip(np.asarray(task.centre), low, high)
-    others = _drawn(run, theta, low, high, starts, seed) if starts > 1 else []
-    first = run(theta)
+    *origin, first = run.first(theta)
+    others = _drawn(run, first.theta, low, high, starts, seed) if starts > 1 else []
     points = [first, *others] if first.ok else others
     if not points:
         raise RuntimeError(
@@ -203,6 +203,8 @@ def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, sta
     run.task = task.replace(centre=jnp.asarray(theta, task.X.dtype), strength=jnp.asarray(strength, task.X.dtype))
     # the values of the others are without the prior
     run.best = first if first.ok else None
+    for point in origin:
+        run.note(point)
     reason = "no_progress"
     for number, point in enumerate(points):
         point = point if point is first else run(point.theta)

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from ..domains import Domain, Real
@@ -23,7 +24,8 @@ class Smoothed(Criterion):
     `threshold` says where s0 comes from:
 
     - "fixed": s0 = 0.
-    - "tuned": s0 is the hyperparameter hp["criterion"]["threshold"], any real number, 0 at the start.
+    - "tuned": s0 is the hyperparameter hp["criterion"]["threshold"], any real number, 0 at the start; a search that
+      finds it there begins at the best cut of its first outputs, where rows lie on both sides.
     - "fitted": s0 and s1 >= 0 minimise the negative log-likelihood of the outputs with Platt's targets; derivatives
       are those of the implicit function.  A fit to likelihood balances the two kinds of error, so that a criterion
       which weighs them differently loses its meaning: such a class warns.
@@ -68,6 +70,18 @@ class Smoothed(Criterion):
     def hard(self, o, y, w, hp):
         odds, _ = self.odds(o, y, w, hp)
         return self._count(_wrong(odds, y), y, w)
+
+    def best_cut(self, o: np.ndarray, y: np.ndarray, w: np.ndarray) -> float | None:
+        """The threshold with the least hard value among those that leave rows on both sides; None where there is none."""
+        order = np.argsort(o)
+        o, positive, negative = o[order], np.where(y > 0, w, 0.0)[order], np.where(y > 0, 0.0, w)[order]
+        fn, tn = np.cumsum(positive)[:-1], np.cumsum(negative)[:-1]
+        values = np.asarray(self.measure(fn, negative.sum() - tn, positive.sum(), negative.sum()), float)
+        values = np.where((o[1:] > o[:-1]) & np.isfinite(values), values, np.inf)
+        if not np.isfinite(values).any():
+            return None
+        at = int(np.argmin(values))
+        return float(0.5 * (o[at] + o[at + 1]))
 
     def odds(self, o: Array, y: Array, w: Array, hp: Hyperparameters) -> tuple[Array, Array]:
         """s1 (o - s0), and whether the outputs are more than a constant."""

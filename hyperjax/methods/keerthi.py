@@ -162,10 +162,11 @@ def _stage(
     """
     count = search.run.evaluations - (before[2] if before else 0)
     try:
-        point = search.gradient(search.theta)
+        *others, point = search.run.first(search.theta)
         if not point.ok:
             return "no_progress"
-        search.note(point)
+        for each in (*others, point):
+            search.note(each)
         if np.linalg.norm(point.gradient) <= flat * abs(point.objective):
             return "no_progress"
         return quasi_newton(search.run, point, search.low, search.high, tol, max_steps, rules=RULES)

@@ -70,6 +70,21 @@ def test_a_search_that_ended_anywhere_goes_on_to_the_same_bits(tmp_path, step):
     assert seen[0] == 1
 
 
+@pytest.mark.parametrize("step", [0, 1, 3])
+def test_a_search_that_began_at_a_cut_goes_on_to_the_same_bits(tmp_path, step):
+    settings = {"y": np.where(X[:, 0] > 0.9, 1.0, -1.0), "criterion": hj.criteria.FMeasure(threshold="tuned")}
+    whole = search(stages=["full"], **settings)
+    assert whole.history[0]["hp"]["criterion"]["threshold"] == 0.0 != whole.history[1]["hp"]["criterion"]["threshold"]
+
+    def end(record):
+        if record["step"] == step:
+            raise Killed
+
+    with pytest.raises(Killed):
+        search(tmp_path / "run.npz", callback=end, stages=["full"], **settings)
+    same(search(tmp_path / "run.npz", stages=["full"], **settings), whole)
+
+
 def test_a_resumed_search_computes_nothing_twice(tmp_path, monkeypatch):
     path = tmp_path / "run.npz"
     whole = search(path)

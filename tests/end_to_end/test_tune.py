@@ -239,3 +239,22 @@ def test_nested_score_never_shows_a_search_its_own_test_rows():
         o = result.decision(X[test[t]])
         np.testing.assert_allclose(score.values[t], np.mean(np.logaddexp(0, -Y[test[t]] * np.asarray(o))), rtol=1e-9)
     assert score.value == pytest.approx(score.values.mean())
+
+
+def test_a_tuned_threshold_begins_where_rows_lie_on_both_sides():
+    """Few positives, and false negatives cost most: from 0 the first steps fall onto the plateau of "always yes"."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(X[:, 0] + 0.7 * rng.normal(size=200) > 1.6, 1.0, -1.0)
+    criterion = hj.criteria.WeightedError(kappa=0.05, threshold="tuned")
+    constant = criterion.kappa * np.sum(y < 0) / (np.sum(y > 0) + criterion.kappa * np.sum(y < 0))
+    result = hj.tune(hj.Problem(), X, y, 4, criterion, progress=False)
+    first, second = (record["hp"]["criterion"]["threshold"] for record in result.history[:2])
+    assert first == 0.0 != second
+    assert result.history[0]["value"] > result.history[1]["value"] > result.value
+    assert result.hard < 0.9 * constant
+    held = hj.tune(hj.Problem(), X, y, 4, criterion, hold="criterion.threshold", progress=False)
+    given = {"criterion": {"threshold": -0.5}}
+    elsewhere = hj.tune(hj.Problem(), X, y, 4, criterion, init=given, max_steps=0, progress=False)
+    assert held.hp["criterion"]["threshold"] == 0.0
+    assert [record["hp"]["criterion"]["threshold"] for record in elsewhere.history] == [-0.5]

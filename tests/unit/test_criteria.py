@@ -166,3 +166,20 @@ def test_platt_fit_is_the_one_scipy_finds():
             np.testing.assert_allclose(criterion(jnp.asarray(O), Y, weights=w), expected, rtol=1e-7)
             hard = metrics.zero_one_loss(Y > 0, p >= 0.5, sample_weight=w)
             np.testing.assert_allclose(criterion.hard_value(jnp.asarray(O), Y, weights=w), hard, rtol=1e-12)
+
+
+@pytest.mark.parametrize("w", [ONE, W], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "make", [hj.criteria.FMeasure, hj.criteria.BalancedError, lambda **k: hj.criteria.WeightedError(kappa=0.05, **k)]
+)
+def test_the_best_cut_is_the_best_of_all_thresholds(make, w):
+    criterion = make(threshold="tuned")
+    found = criterion.best_cut(O, Y, w)
+
+    def hard(threshold):
+        hp = {"threshold": jnp.asarray(threshold)}
+        return float(criterion.hard(jnp.asarray(O), jnp.asarray(Y), jnp.asarray(w), hp))
+
+    between = np.unique(O)[:-1] + 0.05  # outputs are rounded to 0.1: every cut with rows on both sides
+    assert hard(found) == pytest.approx(min(map(hard, between)), abs=1e-12)
+    assert criterion.best_cut(np.ones(N), Y, w) is None
