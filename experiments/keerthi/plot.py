@@ -24,12 +24,12 @@ def contours(table: dict[str, Any]) -> None:
     fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
     for axis, name, title, unit in zip(axes, ("value", "test"), ("smoothed validation error", "test error"),
                                        (100.0, 1.0), strict=True):  # fmt: skip
-        Z = unit * np.reshape(at[name], (len(Cs), len(gammas))).T
+        Z = unit * np.reshape(np.array(at[name], float), (len(Cs), len(gammas))).T  # None, not solved, is NaN
         drawn = axis.contourf(Cs, gammas, Z, levels=15, cmap="Greys")
         fig.colorbar(drawn, ax=axis, label="percent")
         axis.plot(way["C"], way["gamma"], "s-", color="C0", ms=4, label="visited")
         axis.plot(way["C"][-1], way["gamma"][-1], "s", color="C3", ms=8, label="end")
-        best = int(np.argmin(at["value"]))
+        best = int(np.nanargmin(np.array(at["value"], float)))
         axis.plot(at["C"][best], at["gamma"][best], "o", mfc="none", mec="C3", ms=12, label="best of the grid")
         axis.set(xscale="log", yscale="log", xlabel="C", title=title)
     axes[0].set_ylabel("gamma")

@@ -72,7 +72,7 @@ class Smoothed(Criterion):
         return self._count(_wrong(odds, y), y, w)
 
     def best_cut(self, o: np.ndarray, y: np.ndarray, w: np.ndarray) -> float | None:
-        """The threshold with the least hard value among those that leave rows on both sides; None where there is none."""
+        """The threshold with the least hard value of those that leave rows on both sides; None if there is none."""
         order = np.argsort(o)
         o, positive, negative = o[order], np.where(y > 0, w, 0.0)[order], np.where(y > 0, 0.0, w)[order]
         fn, tn = np.cumsum(positive)[:-1], np.cumsum(negative)[:-1]
