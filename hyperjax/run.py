@@ -19,6 +19,8 @@ __all__ = ["Point", "Run", "Stop"]
 
 LOOSE = 1e-6
 """Inner tolerance, in units of the outputs, of an evaluation one unit of theta away from the last (float64)."""
+ROUGH = 1e-3
+"""That of points whose gradient nobody asks for: LIBSVM's."""
 TIGHT = 1e-8
 """Inner tolerance from which on closer points are no longer solved more tightly (float64)."""
 THRESHOLD = "criterion.threshold"
@@ -165,7 +167,7 @@ class Run:
             known = self._replayed(theta)
             if known is None:
                 if batch is None:
-                    tol = self._tolerance(None)
+                    tol = self._tolerance(None, ROUGH)
                     values, facts = objective.evaluate_many(self.task, jnp.asarray(filled), tol, self.quick)
                     batch = {"objective": values, **facts}
                     batch = {name: np.asarray(value) for name, value in batch.items() if value is not None}
@@ -282,8 +284,11 @@ class Run:
             self.start = tuple(jnp.asarray(part) for part in self.checkpoint.start)
         return known
 
-    def _tolerance(self, theta: np.ndarray | None) -> jax.Array:
-        """The inner tolerance: tied to how far theta moved unless the caller gave a number, which is kept."""
+    def _tolerance(self, theta: np.ndarray | None, loose: float = LOOSE) -> jax.Array:
+        """The inner tolerance: tied to how far theta moved unless the caller gave a number, which is kept.
+
+        `loose` is that of a point without a last one.
+        """
         dtype = self.task.X.dtype
         if self.inner_tol != "auto":
             return checks.tolerance(float(self.inner_tol), dtype)
@@ -291,7 +296,7 @@ class Run:
         if dtype != jnp.float64:
             return default
         if theta is None or self.last is None or theta.shape != self.last.shape:
-            tol = LOOSE
+            tol = loose
         else:
             tol = float(np.clip(LOOSE * np.max(np.abs(theta - self.last)), TIGHT, LOOSE))
         return default.at[0].set(tol)

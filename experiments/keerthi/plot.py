@@ -20,11 +20,11 @@ def contours(table: dict[str, Any]) -> None:
     if not surface or not path:
         return
     at, way = surface[0], path[0]
-    Cs, gammas = np.unique(at["C"]), np.unique(at["gamma"])
+    Cs, gammas, order = np.unique(at["C"]), np.unique(at["gamma"]), np.lexsort((at["C"], at["gamma"]))
     fig, axes = plt.subplots(1, 2, figsize=(10, 4.2), sharey=True, layout="constrained")
     for axis, name, title, unit in zip(axes, ("value", "test"), ("smoothed validation error", "test error"),
                                        (100.0, 1.0), strict=True):  # fmt: skip
-        Z = unit * np.reshape(np.array(at[name], float), (len(Cs), len(gammas))).T  # None, not solved, is NaN
+        Z = unit * np.array(at[name], float)[order].reshape(len(gammas), len(Cs))  # None, not solved, is NaN
         drawn = axis.contourf(Cs, gammas, Z, levels=15, cmap="Greys")
         fig.colorbar(drawn, ax=axis, label="percent")
         axis.plot(way["C"], way["gamma"], "s-", color="C0", ms=4, label="visited")

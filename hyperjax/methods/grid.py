@@ -36,7 +36,7 @@ def grid(
     groups: Any = None,
     hold: Any = None,
     solver: Any = None,
-    inner_tol: Any = 1e-3,
+    inner_tol: Any = "auto",
     batch: int = 15,
     max_seconds: float | None = None,
     seed: int = 0,
@@ -53,7 +53,8 @@ def grid(
     Derivative: none is needed, so `criterion` may be a hard one; the error rate (squared error) by default.
     Source:     Keerthi, Sindhwani & Chapelle, section 4 (15 x 15); Hsu, Chang & Lin, A practical guide to SVC.
 
-    `batch` points share one program with one kernel matrix in memory at a time; all folds are solved together.
+    `inner_tol` bounds kkt of the folds' solutions: "auto" is 1e-3, or what rounding allows.  `batch` points share
+    one program with one kernel matrix in memory at a time; all folds are solved together.
     """
     if criterion is None:
         criterion = ErrorRate() if problem.loss.labels else SquaredError()

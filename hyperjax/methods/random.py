@@ -31,7 +31,7 @@ def random(
     groups: Any = None,
     hold: Any = None,
     solver: Any = None,
-    inner_tol: Any = 1e-3,
+    inner_tol: Any = "auto",
     batch: int = 10,
     max_seconds: float | None = None,
     seed: int = 0,
@@ -47,7 +47,8 @@ def random(
     Derivative: none is needed, so `criterion` may be a hard one; the error rate (squared error) by default.
     Source:     Bergstra & Bengio, Random search for hyper-parameter optimization, JMLR 13 (2012).
 
-    The same seed draws the same points.  `batch` points share one program, all folds are solved together.
+    The same seed draws the same points.  `batch` points share one program, all folds are solved together;
+    `inner_tol` bounds kkt of their solutions: "auto" is 1e-3, or what rounding allows.
     """
     if isinstance(draws, bool) or not isinstance(draws, (int, np.integer)) or draws < 1:
         raise ValueError(f"draws={draws!r}: give a whole number, at least 1")

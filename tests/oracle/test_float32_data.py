@@ -46,3 +46,20 @@ def test_gradients_through_sparse_rows_in_float32(bias):
         return float(jax.grad(value)(jnp.asarray(100.0, dtype)))
 
     assert slope(np.float32, None) == pytest.approx(slope(np.float64, 1e-10), rel=1e-2)
+
+
+def test_a_grid_in_float32_loses_no_point_to_rounding():
+    """At C = 1,000 outputs are rounded by more than 1e-3, LIBSVM's tolerance."""
+    found = load("pima")
+    X, y = np.asarray(found["X"], float), np.where(np.asarray(found["y"]) > 0, 1.0, -1.0)
+    X = ((X - X.mean(axis=0)) / X.std(axis=0)).astype(np.float32)
+    table = [
+        hj.methods.grid(
+            hj.Problem(), X, y.astype(np.float32), 5, progress=False, compilation="quick",
+            values={"loss.C": [1.0, 1e3], "kernel.gamma": [1e-2]}, **more,
+        )
+        for more in ({}, {"inner_tol": 1e-3})
+    ]  # fmt: skip
+    ours, kept = (result.history.to_dict()["value"] for result in table)
+    assert np.all(np.isfinite(ours))
+    assert np.isfinite(kept[0]) and not np.isfinite(kept[1])
