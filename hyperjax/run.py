@@ -110,19 +110,15 @@ class Run:
         self.differentiated = True
         return self._point(theta, objective.differentiate)
 
-    def first(self, theta: np.ndarray) -> list[Point]:
-        """Where a search begins: theta and, where that is better, theta with a threshold that suits its outputs.
+    def started(self, first: Point) -> list[Point]:
+        """Where a search begins: its first point and, where that is better, one with a threshold that suits it.
 
         A threshold at 0, where criteria start it, may leave all rows on one side: the first steps then end on the
         plateau of a constant prediction, which weighted errors and F make a tempting one.
         """
-        points = [self(theta)]
-        other = self._cut(points[0])
-        if other is not None:
-            point = self(other)
-            if point.ok and point.objective < points[0].objective:
-                points.append(point)
-        return points
+        other = self._cut(first)
+        point = None if other is None else self(other)
+        return [first, point] if point is not None and point.ok and point.objective < first.objective else [first]
 
     def _cut(self, point: Point) -> np.ndarray | None:
         """theta of the point just evaluated with the best cut of its outputs for a threshold at 0; None: as it is."""

@@ -191,7 +191,7 @@ def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, sta
     coords, task = run.task.coords, run.task
     low, high = (np.asarray(end, float) for end in (coords.low, coords.high))
     theta = np.clip(np.asarray(task.centre), low, high)
-    *origin, first = run.first(theta)
+    *origin, first = run.started(run(theta))
     others = _drawn(run, first.theta, low, high, starts, seed) if starts > 1 else []
     points = [first, *others] if first.ok else others
     if not points:

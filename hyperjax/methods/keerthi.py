@@ -133,18 +133,16 @@ def _as_the_paper_starts(search: Search, problem: Problem, init: Any) -> Any:
 def _stages(search: Search, ends: list[tuple[Any, Point, int]], elsewhere: Any, tol: float, max_steps: int) -> str:
     """A single width, then one a feature from there; every stage leaves where it ended, however it ended."""
     first = search.run.stage
-    reason = _stage(search, ends, tol, max_steps, flat=tol if elsewhere is not None else 0.0)
-    if ends and elsewhere is not None:
-        began = search.run.history[0]["objective"]
-        if began - ends[-1][1].objective <= tol * abs(began):
-            plateau = ends.pop()
-            search.begin(first, elsewhere)
-            reason = _stage(search, ends, tol, max_steps, plateau)
+    reason, began = _stage(search, ends, tol, max_steps, flat=tol if elsewhere is not None else 0.0)
+    if ends and elsewhere is not None and began - ends[-1][1].objective <= tol * abs(began):
+        plateau = ends.pop()
+        search.begin(first, elsewhere)
+        reason, _ = _stage(search, ends, tol, max_steps, plateau)
     if ends and first == "isotropic":
         shared = len(search.theta)
         search.begin("full", ends[-1][0])
         if len(search.theta) > shared:
-            reason = _stage(search, ends, tol, max_steps)
+            reason, _ = _stage(search, ends, tol, max_steps)
     return reason
 
 
@@ -155,21 +153,26 @@ def _stage(
     max_steps: int,
     before: Any = None,
     flat: float = 0.0,
-) -> str:
+) -> tuple[str, float]:
     """One search; its end, or that of the search `before` it if that was lower, goes to `ends`.
 
-    A start whose first step, of length 1, promises less than the part `flat` of V is not searched from.
+    A start whose first step, of length 1, promises less than the part `flat` of V is not searched from.  Returns why
+    the search ended and the objective it began with.
     """
     count = search.run.evaluations - (before[2] if before else 0)
     try:
-        *others, point = search.run.first(search.theta)
+        point = search.gradient(search.theta)
         if not point.ok:
-            return "no_progress"
-        for each in (*others, point):
+            return "no_progress", point.objective
+        level = np.linalg.norm(point.gradient) <= flat * abs(point.objective)
+        begun = [point] if level else search.run.started(point)
+        for each in begun:
             search.note(each)
-        if np.linalg.norm(point.gradient) <= flat * abs(point.objective):
-            return "no_progress"
-        return quasi_newton(search.run, point, search.low, search.high, tol, max_steps, rules=RULES)
+        point = begun[-1]
+        if level:
+            return "no_progress", point.objective
+        end = quasi_newton(search.run, point, search.low, search.high, tol, max_steps, rules=RULES)
+        return end, point.objective
     finally:
         best = search.run.best
         found = search.run.evaluations - count
