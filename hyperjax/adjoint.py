@@ -95,10 +95,7 @@ def _explicit(
 
     def value_of(outputs: Array, hp: Any) -> Array:
         moved = solution.replace(outputs=outputs)
-        value = apply(criterion, moved.held_out(folds), y, folds, hp, weights)
-        if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
-            raise ValueError(f"criterion returned {value!r}: it must return one real number, a scalar of jax.numpy")
-        return value
+        return apply(criterion, moved.held_out(folds), y, folds, hp, weights)
 
     def inner_of(hp: Any) -> Inner:
         return problem.inner(hp, X, y, s)

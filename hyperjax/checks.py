@@ -86,6 +86,8 @@ def rows(problem: Problem, X: Any) -> Any:
 
 def parts(problem: Any, solver: Any) -> None:
     """Refuse whatever is not an instance of the class its place asks for."""
+    if type(problem).__name__ == "CrammerSinger":
+        raise ValueError("problem is a CrammerSinger: its verbs are those of hyperjax.multiclass, such as solve")
     if not isinstance(problem, Problem):
         raise ValueError(f"problem is {_named(problem)}: pass hyperjax.Problem(loss=.., kernel=.., bias=..)")
     if not (isinstance(problem.bias, bool) or (isinstance(problem.bias, str) and problem.bias == "regularised")):
@@ -315,9 +317,14 @@ def elementwise(loss: Loss, hp: Any, y: Array) -> None:
     name, y = f"loss: phi of {type(loss).__name__}", y[0]
     try:
         out = jax.eval_shape(loss.phi, y, y, hp)
+    except KeyError as error:
+        raise ValueError(f"{name} asks for hp[{error}], which `init` does not give: add it there") from error
     except (TypeError, ValueError) as error:
         what = str(error).splitlines()[0][:150]
-        raise ValueError(f"{name} fails on {len(y)} outputs, make it elementwise: {what}") from error
+        hint = "write it with jax.numpy" if "__array__" in what else "make it elementwise"
+        raise ValueError(f"{name} fails on {len(y)} outputs, {hint}: {what}") from error
+    if out is None:
+        raise ValueError(f"{name} returns nothing: end it with `return`")
     if getattr(out, "shape", None) != y.shape:
         found = f"shape {out.shape}" if hasattr(out, "shape") else f"a {type(out).__name__}"
         raise ValueError(
@@ -352,7 +359,7 @@ def same_folds(folds: Folds, outputs: Array) -> None:
         raise ValueError("folds test no row, so no row has a held-out output: give test sets, or read `outputs`")
 
 
-def tolerance(tol: Any, dtype: Any) -> Array:
+def tolerance(tol: Any, dtype: Any, name: str = "tol") -> Array:
     """The tolerance and how far rounding may loosen it, shape (2,): not at all where the caller gave one.
 
     By default 1e-8 in float64 and 1e-3 in float32, loosened as far as the products with K are rounded.
@@ -364,13 +371,13 @@ def tolerance(tol: Any, dtype: Any) -> Array:
         return jnp.full((2,), jnp.where(jnp.isfinite(tol), tol, jnp.nan), dtype)
     value = np.asarray(tol)
     if value.ndim or value.dtype.kind not in "iuf" or not 0 < value < np.inf:
-        raise ValueError(f"tol={tol!r}: give one positive number, in units of the outputs")
+        raise ValueError(f"{name}={tol!r}: give one positive number, in units of the outputs")
     least = 20.0 * float(jnp.finfo(dtype).eps)
     if value < least:
-        raise ValueError(
-            f"tol={tol} cannot be reached in {jnp.dtype(dtype).name}: give at least {least:.1e}, or enable float64 "
-            '(jax.config.update("jax_enable_x64", True)) and pass float64 arrays'
+        more = "" if dtype == jnp.float64 else (
+            ', or enable float64 (jax.config.update("jax_enable_x64", True)) and pass float64 arrays'
         )
+        raise ValueError(f"{name}={tol} cannot be reached in {jnp.dtype(dtype).name}: give at least {least:.1e}{more}")
     return jnp.full((2,), tol, dtype)
 
 

@@ -127,11 +127,27 @@ def check_loss(loss: Loss, X: Any = None, y: Any = None, verbose: bool = True) -
         at, row = np.unravel_index(bend.argmin(), bend.shape)
         return f"second difference {bend.min():.3g} around o = {grid[at + 1]:.3g}, y = {float(y[row]):.3g}"
 
+    def far() -> str | None:
+        """Slopes rise, far out too: a phi that bends down beyond the data is not convex."""
+        out = np.concatenate([np.linspace(0.0, 6.0, 241), np.geomspace(6.1, 1e3, 120)])
+        around = jnp.zeros_like(y) if getattr(loss, "labels", False) else y
+        grid = np.asarray(around)[None, :] + np.concatenate([-out[:0:-1], out])[:, None]
+        slopes = np.asarray(jax.vmap(lambda at: automatic.slope(inside, at, y, hp))(jnp.asarray(grid, X.dtype)))
+        rise = np.diff(slopes, axis=0)  # an exponential may overflow far out: NaN is no fall
+        steps = np.where(np.isfinite(rise), rise, 0.0)
+        size = np.max(np.abs(slopes), initial=0.0, where=np.isfinite(slopes))
+        if steps.min() >= -1e3 * float(jnp.finfo(X.dtype).eps) * size:
+            return None
+        at, row = np.unravel_index(steps.argmin(), steps.shape)
+        ends = f"o = {grid[at, row]:.4g} and {grid[at + 1, row]:.4g}, y = {float(y[row]):.3g}"
+        return f"the slope falls from {slopes[at, row]:.4g} to {slopes[at + 1, row]:.4g} between {ends}"
+
     if not (notes.look("phi gives one value a row", shape) and notes.look("row by row", elementwise)):
         return notes.report(verbose)
-    notes.look("convex in the output", convex)
+    rounding = 1e3 * float(jnp.finfo(X.dtype).eps)
+    notes.look("convex in the output", lambda: convex() or far())
     notes.look("the prox is the minimum it claims to be", lambda: _prox(inside, y, hp))
-    notes.look("every hyperparameter has an effect", lambda: _effect(lambda hp: _phi_sum(loss, hp, y), own))
+    notes.look("every hyperparameter has an effect", lambda: _effect(lambda hp: _phi_sum(loss, hp, y), own, rounding))
     notes.look("smooth as it claims", lambda: _smoothness(inside))
     problem = Problem(loss, RBF(), True)
     notes.look("hypergradient = differences", lambda: _hypergradient(problem, X, y))
@@ -302,8 +318,10 @@ def _pairs(domains: Any, values: Any, path: str = "") -> list[tuple[str, tuple[A
 
 def _phi_sum(loss: Loss, own: Any, y: Any) -> Any:
     inside, hp = loss.expand(own)
-    grid = jnp.asarray(np.linspace(-3.0, 3.0, 37), y.dtype)
-    return jnp.sum(jax.vmap(lambda at: inside.phi(y * 0 + at, y, hp))(grid) * jnp.cos(grid)[:, None])
+    grid = np.linspace(-3.0, 3.0, 37)
+    weights = np.cos(grid) - np.mean(np.cos(grid))  # of sum 0: what phi has besides a function of o is no effect
+    values = jax.vmap(lambda at: inside.phi(y * 0 + at, y, hp))(jnp.asarray(grid, y.dtype))
+    return jnp.sum(values * jnp.asarray(weights, y.dtype)[:, None])
 
 
 def _prox(loss: Loss, y: Any, hp: Any) -> str | None:
@@ -329,9 +347,9 @@ def _smoothness(loss: Loss) -> str | None:
     return f"smooth = {loss.smooth}, and phi {'has kinks' if kinks else 'has none that probing finds'}"
 
 
-def _effect(f: Callable[[Any], Any], hp: Any) -> str | None:
-    gradient = jax.grad(f)(hp)
-    dead = [jax.tree_util.keystr(path) for path, g in jax.tree_util.tree_leaves_with_path(gradient) if not np.any(g)]
+def _effect(f: Callable[[Any], Any], hp: Any, rounding: float = 0.0) -> str | None:
+    leaves = jax.tree_util.tree_leaves_with_path(jax.grad(f)(hp))
+    dead = [jax.tree_util.keystr(path) for path, g in leaves if np.all(np.abs(g) <= rounding)]
     return f"nothing moves with {', '.join(dead)}" if dead else None
 
 
@@ -357,6 +375,8 @@ def _hypergradient(problem: Problem, X: Any, y: Any) -> str | None:
         lambda hp: 1.0 + jnp.mean(mix * jnp.tanh(cross_decision(problem, hp, X, y, folds, tol=tol))),
         hp,
     )
+    if not np.isfinite(report.value):
+        return "two folds of these rows could not be solved at the start values, so there is nothing to compare"
     need = 3 if X.dtype == jnp.float64 else 1
     wrong = ~(report.agree(need) | report.kinked)
     if not np.any(wrong):

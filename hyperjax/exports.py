@@ -158,7 +158,7 @@ def _linear(solution: Any, hp: dict[str, Any], kernel: PlainKernel, X: np.ndarra
     w = (np.asarray(solution.z, np.float64) * kernel.factor) @ X
     b = float(solution.b)
     estimator.coef_ = w[None, :] if problem.loss.labels else w
-    if estimator.fit_intercept:
+    if estimator.fit_intercept or b:  # without a bias b is a tuned threshold
         estimator.intercept_ = np.asarray([b])
     return estimator
 

@@ -149,8 +149,11 @@ def write(path: Any, solution: Any, labels: tuple[int, int] = (-1, 1)) -> None:
 
 
 def single(solution: Any) -> Any:
-    """One concrete Solution: itself, or that of a tuning's result."""
+    """One concrete Solution: itself, or that of a tuning's result, a tuned threshold taken off its bias."""
+    threshold = (getattr(solution, "hp", None) or {}).get("criterion", {}).get("threshold")
     solution = getattr(solution, "solution", solution)
+    if threshold is not None and hasattr(solution, "b"):
+        solution = solution.replace(b=solution.b - np.asarray(threshold, solution.b.dtype))
     if not all(hasattr(solution, name) for name in ("problem", "hp", "X", "z", "b")):
         raise ValueError(f"solution is a {type(solution).__name__}: pass a hyperjax.Solution or the result of tune")
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(solution)):

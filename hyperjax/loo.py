@@ -27,7 +27,7 @@ from . import checks
 from .folds import Folds
 from .problem import Problem
 from .results import Code
-from .solve import solve
+from .solve import solve, unless
 from .types import Array, Hyperparameters
 
 __all__ = ["everybody", "left_out", "loo_decision", "objection"]
@@ -64,7 +64,7 @@ def left_out(
     """Leave-one-out outputs (k, n) of k fits to the same rows; arrays are (k, n), `code` (k,); NaN where one failed."""
     out = lax.map(lambda fit: _left_out(problem, hp, X, *fit), (y, s, z, o))
     failed = jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))
-    return jnp.where(failed[:, None], jnp.nan, out)
+    return unless(failed[:, None], out)
 
 
 def everybody(y: Any, dtype: Any) -> Folds:

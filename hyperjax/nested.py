@@ -5,10 +5,12 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+import scipy.sparse
 
 from . import checks, plan
 from .criteria.base import apply, hard
 from .folds import Folds
+from .kernels.precomputed import Precomputed
 from .problem import Problem
 from .tune import TuneResult, tune
 
@@ -46,11 +48,17 @@ def nested_score(
     together.  `transform(X_train) -> function of X` is fitted on every outer fold's training rows, a scaling say.
     The other settings are those of `tune`.  The same criterion judges the outer folds, one by one.
     """
-    X, y = checks.array("X", X), checks.array("y", y)
+    if settings.get("checkpoint") is not None:
+        raise ValueError("checkpoint: a nested score is several searches, and a file holds one; leave it out")
+    if isinstance(problem.kernel, Precomputed):
+        raise ValueError("the kernel is Precomputed: a nested score divides rows of features; pass those and a kernel")
+    rows = scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else np.asarray(checks.array("X", X))
+    y = checks.array("y", y)
+    if y.ndim != 1:
+        raise ValueError(f"y has shape {y.shape}: a nested score takes one value a row; score the classes one by one")
     if isinstance(folds, Folds) or np.ndim(folds) != 0:
         raise ValueError("folds must be a number: the rows to divide differ from one outer fold to the next")
     outside = plan.split(outer, np.asarray(y), groups, seed)
-    rows = np.asarray(X)
     given = None if weights is None else np.asarray(checks.array("weights", weights))
     results, values, hards = [], [], []
     for train, test in zip(np.asarray(outside.train) > 0, np.asarray(outside.test) > 0, strict=True):

@@ -118,6 +118,8 @@ def prepare(
     """Everything checked; `rough` admits criteria without a gradient, `single` leave-one-out in the place of folds."""
     checks.known("a search runs on the host; call it", X=X, y=y, weights=weights, init=init)
     many = np.ndim(y) == 2
+    if many and np.shape(y)[1] == 1:
+        raise ValueError(f"y has shape {np.shape(y)}: give one value a row, y.ravel(), or (k, n) rows for k classes")
     first = y[0] if many else y
     checks.parts(problem, None)
     X = checks.rows(problem, X) if is_sparse(X) else X
@@ -134,6 +136,10 @@ def prepare(
         given = init.get("criterion", {}) if isinstance(init, dict) else getattr(init, "hp", {}).get("criterion", {})
         hp["criterion"] = _merge("init", own, given)
     rows = _rows(folds, y, X.dtype, groups, seed, single)
+    if weights is not None and problem.loss.labels:
+        for row in np.atleast_2d(y):
+            if len(np.unique(row[np.asarray(weights) > 0])) < 2:
+                raise ValueError("weights leave rows of one class only: a classifier needs both -1 and +1")
     if weights is not None and not isinstance(folds, str):
         checks.inputs(problem, fitted, X, first, weights, rows)
     if not (prior is None or prior == "auto" or (np.ndim(prior) == 0 and _number(prior) and float(prior) >= 0)):
@@ -199,6 +205,8 @@ def _criterion(problem: Problem, criterion: Any, y: np.ndarray, rough: bool) -> 
         )
     for row in np.atleast_2d(y):
         objection = criterion.problem_with(row)
+        if criterion.labels and not np.all(np.abs(row) == 1):
+            objection = f"it judges two classes, -1 and +1, and y holds {row[np.abs(row) != 1][0]:g}"
         if objection:
             raise ValueError(f"criterion {type(criterion).__name__}: {objection}")
     return criterion
@@ -257,7 +265,8 @@ def _stages(stages: Any, problem: Problem, hp: Hyperparameters) -> tuple[Any, ..
     if not isinstance(stages, (list, tuple)) or not stages:
         raise ValueError(f"stages={stages!r}: give a list such as ['isotropic', 'full']")
     for stage in stages:
-        if not (stage in ("isotropic", "full") if isinstance(stage, str) else isinstance(stage, (list, tuple))):
+        names = isinstance(stage, (list, tuple)) and len(stage) > 0
+        if not (stage in ("isotropic", "full") if isinstance(stage, str) else names):
             raise ValueError(
                 f"stages holds {stage!r}: a stage is 'isotropic' (vectors move as one), 'full', or a list of names"
             )

@@ -110,15 +110,23 @@ class Run:
         self.differentiated = True
         return self._point(theta, objective.differentiate)
 
-    def started(self, first: Point) -> list[Point]:
-        """Where a search begins: its first point and, where that is better, one with a threshold that suits it.
+    def begin_at(self, theta: np.ndarray, flat: float = 0.0) -> Point:
+        """The first point of a search, noted: theta or, where that is better, theta with a threshold that suits it.
 
         A threshold at 0, where criteria start it, may leave all rows on one side: the first steps then end on the
-        plateau of a constant prediction, which weighted errors and F make a tempting one.
+        plateau of a constant prediction, which weighted errors and F make a tempting one.  Where the first step, of
+        length 1, promises less than the part `flat` of the objective nothing else is looked for.
         """
-        other = self._cut(first)
+        first = self(theta)
+        if not first.ok:
+            return first
+        self.note(first)
+        other = None if np.linalg.norm(first.gradient) <= flat * abs(first.objective) else self._cut(first)
         point = None if other is None else self(other)
-        return [first, point] if point is not None and point.ok and point.objective < first.objective else [first]
+        if point is None or not point.ok or point.objective >= first.objective:
+            return first
+        self.note(point)
+        return point
 
     def _cut(self, point: Point) -> np.ndarray | None:
         """theta of the point just evaluated with the best cut of its outputs for a threshold at 0; None: as it is."""
@@ -133,6 +141,10 @@ class Run:
         if self._replaying:  # outputs are not kept in a checkpoint, and the evaluation that follows is
             theta[at] = self.replay[len(self.log)]["theta"][at]
             return theta if np.array_equal(theta, self.replay[len(self.log)]["theta"]) else None
+        if self.outputs is None:  # killed between the two: the first evaluation again, from where it began
+            tol = self._tolerance(None)
+            facts = objective.differentiate(task, jnp.asarray(point.theta), task.start(), tol, self.quick)[2]
+            self.outputs = facts["fit"]["outputs"]
         test = np.asarray(task.folds.test) > 0
         rows = np.nonzero(test)[1]
         w = np.ones(test.shape[1]) if task.weights is None else np.asarray(task.weights, float)
@@ -287,7 +299,7 @@ class Run:
         """
         dtype = self.task.X.dtype
         if self.inner_tol != "auto":
-            return checks.tolerance(float(self.inner_tol), dtype)
+            return checks.tolerance(float(self.inner_tol), dtype, "inner_tol")
         default = checks.tolerance(None, dtype)
         if dtype != jnp.float64:
             return default

@@ -256,8 +256,16 @@ def held_out(outputs: Float[Array, "T n"], code: Int[Array, " T"], folds: Folds)
     """
     failed = jnp.isin(code, jnp.asarray([c for c in Code if c.failed], code.dtype))[:, None]
     tested = folds.test > 0
-    own = jnp.where(tested, jnp.where(failed | (folds.train > 0), jnp.nan, outputs), 0.0)
+    own = jnp.where(tested, unless(failed | (folds.train > 0), outputs, tested), 0.0)
     blocks = folds.repeats, -1, own.shape[1]
     alone = jnp.sum(tested.reshape(blocks), axis=1) <= 1
-    out = jnp.where(alone, jnp.sum(own.reshape(blocks), axis=1), jnp.nan)
+    out = unless(~alone, jnp.sum(own.reshape(blocks), axis=1))
     return out[0] if folds.repeats == 1 else out
+
+
+def unless(bad: Bool[Array, "*T n"], outputs: Float[Array, "*T n"], where: Any = True) -> Float[Array, "*T n"]:
+    """The outputs, NaN where they are bad: by a factor, which unlike a choice makes their derivatives NaN as well.
+
+    Entries that are not asked for (`where`) keep their value and their derivative, bad or not.
+    """
+    return outputs * jnp.where(bad & where, jnp.nan, jnp.ones((), outputs.dtype))

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 
+from . import checks
 from .results import Code
 from .solve import Solution
 
@@ -81,6 +82,11 @@ class HypergradientReport:
         """Which digits to believe, in a sentence."""
         if any(Code[code].failed for code in self.codes):
             return "do not believe it: the solve failed (see its codes); loosen tol, scale the features or lower C"
+        if not np.isfinite(self.value):
+            return (
+                f"f is {self.value:g}: held-out outputs are NaN where a fold was not solved; let f return "
+                "(value, solution) to see the codes"
+            )
         if np.any(self.kinked):
             return "one-sided: f has a kink here and this is the gradient of one side; move hp, or smooth the loss"
         if not np.all(self._modes()):
@@ -90,7 +96,10 @@ class HypergradientReport:
             if not told.size:
                 return f"all ways agree that f is flat here: no slope beyond {self.rounding:.1g}"
             return f"believe {int(np.floor(np.min(told)))} digits or more: all ways agree"
-        return "the differences do not confirm it: solve more tightly (tol=1e-10 in float64) and look again"
+        return (
+            "the differences do not confirm it: solve more tightly (tol=1e-10 in float64) and look again; if that "
+            "changes nothing, f jumps here or a derivative rule inside it is wrong"
+        )
 
 
 def check_hypergradient(
@@ -103,7 +112,13 @@ def check_hypergradient(
     (by default the fourth root of the rounding unit), extrapolated to zero.  Up to 16 numbers are looked at one by
     one, more along `directions` random directions.
     """
+    checks.known("differences are taken on the host; call check_hypergradient", hp=hp)
+    for name, number in (("step", step), ("directions", directions)):
+        if number is not None and not number > 0:
+            raise ValueError(f"{name}={number!r}: give a positive number")
     flat, unravel = ravel_pytree(jax.tree.map(jnp.asarray, hp))
+    if not flat.size:
+        raise ValueError("hp holds no numbers: pass a tree of hyperparameters to differentiate in")
     if not jnp.issubdtype(flat.dtype, jnp.floating):
         raise ValueError(f"hp holds numbers of type {flat.dtype}: pass floating-point hyperparameters")
     first = f(hp)

@@ -78,8 +78,10 @@ class TuneResult:
         return sensitivity(self.task, self.hp, share)
 
     def to_sklearn(self, classes: Any = (-1, 1)) -> Any:
-        """The final model as a fitted scikit-learn estimator."""
-        return self.solution.to_sklearn(classes)
+        """The final model as a fitted scikit-learn estimator; a tuned threshold is taken off its intercept."""
+        from .exports import to_sklearn
+
+        return to_sklearn(self, classes)
 
     def __repr__(self) -> str:
         hard = "" if self.hard is None else f", hard={self.hard:.6g}"
@@ -147,7 +149,7 @@ def tune(
     their kinks in output units (down to 1e-5 where that leaves next to nothing), the nearest as far as 31 assignments
     reach.  It costs an adjoint solve an assignment, and lets a search end with "gradient" at an optimum on a kink.
     """
-    _check(optimizer, starts, inner_tol, max_steps, max_seconds, tol)
+    _check(optimizer, starts, inner_tol, max_steps, max_seconds, tol, callback)
     _check_kinks(at_kinks, folds)
     plan = planning.prepare(
         problem, X, y, folds, criterion, init, weights, groups, hold, bounds, stages, prior, solver, seed, compilation,
@@ -191,7 +193,7 @@ def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, sta
     coords, task = run.task.coords, run.task
     low, high = (np.asarray(end, float) for end in (coords.low, coords.high))
     theta = np.clip(np.asarray(task.centre), low, high)
-    *origin, first = run.started(run(theta))
+    first = run.begin_at(theta)
     others = _drawn(run, first.theta, low, high, starts, seed) if starts > 1 else []
     points = [first, *others] if first.ok else others
     if not points:
@@ -203,15 +205,14 @@ def _stage(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, sta
     run.task = task.replace(centre=jnp.asarray(theta, task.X.dtype), strength=jnp.asarray(strength, task.X.dtype))
     # the values of the others are without the prior
     run.best = first if first.ok else None
-    for point in origin:
-        run.note(point)
     reason = "no_progress"
     for number, point in enumerate(points):
         point = point if point is first else run(point.theta)
         if not point.ok:
             continue
         run.start_number, before = number, run.best
-        run.note(point)
+        if point is not first:
+            run.note(point)
         if isinstance(optimizer, str):
             end = search.quasi_newton(run, point, low, high, tol, max_steps, memory=optimizer == "lbfgs")
         else:
@@ -284,13 +285,17 @@ def _check_kinks(at_kinks: Any, folds: Any) -> None:
         raise ValueError('at_kinks="min-norm" needs folds: leave-one-out by the active set jumps at kinks')
 
 
-def _check(optimizer: Any, starts: Any, inner_tol: Any, max_steps: Any, max_seconds: Any, tol: Any) -> None:
+def _check(
+    optimizer: Any, starts: Any, inner_tol: Any, max_steps: Any, max_seconds: Any, tol: Any, callback: Any
+) -> None:
     known = optimizer in OPTIMIZERS if isinstance(optimizer, str) else hasattr(optimizer, "update")
     if not known:
         raise ValueError(f'optimizer={optimizer!r}: choose "bfgs", "lbfgs" or an optax transformation')
     for name, value, least in (("starts", starts, 1), ("max_steps", max_steps, 0)):
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ValueError(f"{name}={value!r}: give a whole number, at least {least}")
+    if not (callback is None or callable(callback)):
+        raise ValueError(f"callback={callback!r}: give a function of the record of a step, or None")
     for name, value in (("max_seconds", max_seconds), ("tol", tol), ("inner_tol", inner_tol)):
         if (name, value) in (("max_seconds", None), ("inner_tol", "auto")):
             continue

@@ -19,6 +19,7 @@ import hyperjax as hj
 from experiments import common
 
 PARTS = ("ard", "fmeasure", "samples")
+OUTPUT = Path(__file__).with_name("quality.json")
 ROWS = 2000
 TEST_ROWS = 10000
 SEED = 0
@@ -124,8 +125,33 @@ def keep(options, part, row, key):
     common.merge(options.output, part, [row], common.settings(seed=SEED, quick=options.quick), (key,))
 
 
+def markdown(found):
+    """A line a claim of the search: what is asked for, and what was found."""
+    body = []
+    for row in common.rows_of(found, "ard"):
+        one, many = mean(row["iso_test"]), mean(row["ard_test"])
+        body.append([f"{row['data']}: test error, one width", "-", f"{one:.2f} %", "-"])
+        splice = row["data"] == "splice"
+        asked = "below 6.5 %" if splice else "no worse than one width"
+        body.append(["the same, one width a feature", asked, f"{many:.2f} %", many < 6.5 if splice else many <= one])
+        if "ard_nested" in row:
+            off = abs(mean(row["ard_nested"]) - many)
+            told = f"{mean(row['ard_nested']):.2f} %"
+            body.append(["its nested estimate", "within 1 point of the test error", told, off <= 1.0])
+    for row in common.rows_of(found, "fmeasure"):
+        gain = mean(row["tuned"]) - mean(row["fixed"])
+        told = f"{mean(row['fixed']):.4f} to {mean(row['tuned']):.4f}"
+        body.append([f"{row['data']}: test F, threshold tuned too", "0.015 more", told, gain >= 0.015])
+    for row in common.rows_of(found, "samples"):
+        told = f"{100 * row['caught']:.0f} %"
+        what = f"{row['data']}, {row['rows']} rows, one C a row: flipped labels below the clean ones' median"
+        body.append([what, "80 %", told, row["caught"] >= 0.8])
+    marks = {True: "green", False: "RED"}
+    return common.markdown(("what", "asked", "found", "mark"), [[*row[:3], marks.get(row[3], "-")] for row in body])
+
+
 def main(argv=None):
-    parser = common.arguments(__doc__, PARTS, Path(__file__).with_name("results.json"))
+    parser = common.arguments(__doc__, PARTS, OUTPUT)
     options = parser.parse_args(argv)
     for part in options.only:
         {"ard": ard, "fmeasure": fmeasure, "samples": samples}[part](options)

@@ -1,9 +1,9 @@
-"""The tables of README.md from results.json and profiles.json: python -m experiments.speed.report"""
+"""The tables of README.md from results.json, profiles.json and quality.json: python -m experiments.speed.report"""
 
 from pathlib import Path
 
 from experiments import common
-from experiments.speed import profiles, table
+from experiments.speed import profiles, quality, table
 
 HERE = Path(__file__).parent
 
@@ -14,6 +14,7 @@ def main() -> None:
     common.insert(HERE / "README.md", "speed", table.markdown(rows))
     found = common.read(HERE / "profiles.json")
     common.insert(HERE / "README.md", "profiles", profiles.markdown(common.rows_of(found, profiles.PART)))
+    common.insert(HERE / "README.md", "quality", quality.markdown(common.read(quality.OUTPUT)))
 
 
 if __name__ == "__main__":

@@ -211,7 +211,10 @@ def _names(text: str) -> list[str]:
 
 
 def _prior(text: str) -> Any:
-    return {"auto": "auto", "none": None}[text] if text in ("auto", "none") else float(text)
+    try:
+        return {"auto": "auto", "none": None}[text] if text in ("auto", "none") else float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not auto, none or a number") from None
 
 
 def _bounds(text: str) -> tuple[str, tuple[float, float]]:

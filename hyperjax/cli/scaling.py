@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from .failures import DATA, Failure
+
 __all__ = ["Scaling", "fit"]
 
 
@@ -26,12 +28,17 @@ def fit(kind: str, X: np.ndarray) -> Scaling:
     A constant column keeps its unit.
     """
     zero, one = np.zeros(X.shape[1]), np.ones(X.shape[1])
-    centre, spread = {
-        "none": lambda: (zero, one),
-        "standard": lambda: (X.mean(axis=0), X.std(axis=0)),
-        "minmax": lambda: (X.min(axis=0), np.ptp(X, axis=0)),
-        "maxabs": lambda: (zero, np.abs(X).max(axis=0)),
-    }[kind]()
+    with np.errstate(over="ignore", invalid="ignore"):
+        centre, spread = {
+            "none": lambda: (zero, one),
+            "standard": lambda: (X.mean(axis=0), X.std(axis=0)),
+            "minmax": lambda: (X.min(axis=0), np.ptp(X, axis=0)),
+            "maxabs": lambda: (zero, np.abs(X).max(axis=0)),
+        }[kind]()
+    bad = np.flatnonzero(~(np.isfinite(centre) & np.isfinite(spread)))
+    if bad.size:
+        largest = np.abs(X[:, bad[0]]).max()
+        raise Failure(DATA, f"column {bad[0] + 1} reaches {largest:.3g}, too large to scale: divide it first")
     # the spread of a constant column is rounding alone
     constant = spread <= 1e-12 * np.maximum(np.abs(X).max(axis=0), np.finfo(float).tiny)
     return Scaling(kind, centre, np.where(constant, 1.0, spread))

@@ -35,6 +35,7 @@ class Smoothed(Criterion):
     The hard counterpart predicts +1 where o >= s0.
     """
 
+    labels: ClassVar[bool] = True
     steepness: float = 10.0
     threshold: str = static(default="fixed")
     domains: ClassVar[dict[str, Domain]] = {"threshold": Real()}
@@ -74,6 +75,7 @@ class Smoothed(Criterion):
     def best_cut(self, o: np.ndarray, y: np.ndarray, w: np.ndarray) -> float | None:
         """The threshold with the least hard value of those that leave rows on both sides; None if there is none."""
         order = np.argsort(o)
+        order = order[w[order] > 0]
         o, positive, negative = o[order], np.where(y > 0, w, 0.0)[order], np.where(y > 0, 0.0, w)[order]
         fn, tn = np.cumsum(positive)[:-1], np.cumsum(negative)[:-1]
         values = np.asarray(self.measure(fn, negative.sum() - tn, positive.sum(), negative.sum()), float)

@@ -1,5 +1,7 @@
 """The area under the ROC curve."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -25,6 +27,7 @@ class AUC(Criterion):
                 Classifier Performance via an Approximation to the Wilcoxon-Mann-Whitney Statistic, for pairs
     """
 
+    labels: ClassVar[bool] = True
     steepness: float = 10.0
 
     def problem_with(self, y):

@@ -26,6 +26,8 @@ class Criterion(Module):
 
     smooth: ClassVar[bool] = True
     """Whether the value is continuously differentiable in o."""
+    labels: ClassVar[bool] = False
+    """Whether it judges two classes: y must then be -1 and +1."""
     domains: ClassVar[dict[str, Domain]] = {}
     """Domains of its own hyperparameters; an undeclared one is positive."""
 
@@ -132,7 +134,11 @@ def apply(criterion: Any, o: Array, y: Array, folds: Folds, hp: Hyperparameters,
     except ValueError:  # a function of another language, whose arguments nobody can list
         parameters = {}
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    return criterion(o, y, **{name: value for name, value in given.items() if anything or name in parameters})
+    value = criterion(o, y, **{name: value for name, value in given.items() if anything or name in parameters})
+    if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
+        what = f"shape {value.shape}, {value.dtype}" if hasattr(value, "shape") else f"a {type(value).__name__}"
+        raise ValueError(f"criterion returned {what}: it must return one real number, a scalar of jax.numpy")
+    return value
 
 
 def hard(criterion: Any, o: Array, y: Array, folds: Folds, hp: Hyperparameters, weights: Any = None) -> Array | None:

@@ -1,5 +1,7 @@
 """The point where precision and recall are equal."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 
@@ -21,6 +23,7 @@ class BreakEven(Criterion):
     Source:     Keerthi, Sindhwani & Chapelle name it among their validation functions
     """
 
+    labels: ClassVar[bool] = True
     steepness: float = 10.0
 
     def problem_with(self, y):

@@ -1,5 +1,7 @@
 """The error rate itself."""
 
+from typing import ClassVar
+
 from ._smoothing import mean
 from .base import Criterion
 
@@ -15,6 +17,7 @@ class ErrorRate(Criterion):
     Source:     Keerthi, Sindhwani & Chapelle, er with the unit step, and one prediction rule for both classes
     """
 
+    labels: ClassVar[bool] = True
     smooth = False
 
     def value(self, o, y, w, hp):

@@ -1,5 +1,7 @@
 """The hinge loss of held-out outputs."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from ._smoothing import mean
@@ -19,6 +21,7 @@ class HingeLoss(Criterion):
     Source:     Klatzer & Pock, the outer hinge loss for mu -> infinity, as a mean
     """
 
+    labels: ClassVar[bool] = True
     smooth = False
 
     def value(self, o, y, w, hp):

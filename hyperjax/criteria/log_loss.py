@@ -1,5 +1,7 @@
 """The logistic loss of held-out outputs."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from ._smoothing import mean
@@ -18,6 +20,7 @@ class LogLoss(Criterion):
     Source:     the negative log-likelihood of outputs read as log-odds
     """
 
+    labels: ClassVar[bool] = True
     def value(self, o, y, w, hp):
         return mean(jnp.logaddexp(0.0, -y * o), w)
 

@@ -1,5 +1,7 @@
 """The precision where a given share of the positive class is found."""
 
+from typing import ClassVar
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -22,6 +24,7 @@ class PrecisionAtRecall(Criterion):
     Source:     Keerthi, Sindhwani & Chapelle name it among their validation functions
     """
 
+    labels: ClassVar[bool] = True
     recall: float = 0.8
     steepness: float = 10.0
 

@@ -1,5 +1,7 @@
 """The hinge loss of held-out outputs, rounded."""
 
+from typing import ClassVar
+
 import jax.numpy as jnp
 
 from ._smoothing import mean, not_positive
@@ -18,6 +20,7 @@ class SmoothHingeLoss(Criterion):
     Source:     Klatzer & Pock, the outer hinge loss (they sum, this is a mean)
     """
 
+    labels: ClassVar[bool] = True
     mu: float = 10.0
 
     def problem_with(self, y):

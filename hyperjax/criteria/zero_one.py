@@ -1,5 +1,7 @@
 """The smooth zero-one loss of fixed sharpness."""
 
+from typing import ClassVar
+
 import jax
 
 from ._smoothing import mean, not_positive
@@ -18,6 +20,7 @@ class ZeroOne(Criterion):
     Source:     Klatzer & Pock, the outer zero-one loss with mu = 12 (printed as a vector; this is its mean)
     """
 
+    labels: ClassVar[bool] = True
     mu: float = 12.0
 
     def problem_with(self, y):

@@ -161,15 +161,8 @@ def _stage(
     """
     count = search.run.evaluations - (before[2] if before else 0)
     try:
-        point = search.gradient(search.theta)
-        if not point.ok:
-            return "no_progress", point.objective
-        level = np.linalg.norm(point.gradient) <= flat * abs(point.objective)
-        begun = [point] if level else search.run.started(point)
-        for each in begun:
-            search.note(each)
-        point = begun[-1]
-        if level:
+        point = search.run.begin_at(search.theta, flat)
+        if not point.ok or np.linalg.norm(point.gradient) <= flat * abs(point.objective):
             return "no_progress", point.objective
         end = quasi_newton(search.run, point, search.low, search.high, tol, max_steps, rules=RULES)
         return end, point.objective

@@ -191,3 +191,16 @@ def test_without_scikit_learn(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "sklearn", None)
     with pytest.raises(ImportError, match="to_sklearn needs scikit-learn"):
         exports.to_sklearn(made(PROBLEMS["SVC rbf"]))
+
+
+def test_a_tuned_threshold_goes_into_the_export():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    y = np.where(X[:, 0] + 0.5 * rng.normal(size=80) > 1.0, 1.0, -1.0)
+    criterion = hj.criteria.WeightedError(kappa=0.1, threshold="tuned")
+    result = hj.tune(hj.Problem(), X, y, 4, criterion, max_steps=2, progress=False)
+    threshold = float(result.hp["criterion"]["threshold"])
+    assert abs(threshold) > 0.05
+    exported = result.to_sklearn()
+    np.testing.assert_allclose(exported.decision_function(X), np.asarray(result.decision(X)) - threshold, atol=1e-9)
+    np.testing.assert_array_equal(exported.predict(X) > 0, np.asarray(result.decision(X)) >= threshold)

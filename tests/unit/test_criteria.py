@@ -183,3 +183,5 @@ def test_the_best_cut_is_the_best_of_all_thresholds(make, w):
     between = np.unique(O)[:-1] + 0.05  # outputs are rounded to 0.1: every cut with rows on both sides
     assert hard(found) == pytest.approx(min(map(hard, between)), abs=1e-12)
     assert criterion.best_cut(np.ones(N), Y, w) is None
+    counted = criterion.best_cut(O[w > 0], Y[w > 0], w[w > 0])
+    assert found == counted, "rows without weight have no say"

@@ -1,0 +1,137 @@
+"""What once passed without a word: failures that had a gradient, losses that bend far out, criteria of another task."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hyperjax as hj
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(40, 3))
+Y = np.where(X[:, 0] + 0.4 * RNG.normal(size=40) > 0.2, 1.0, -1.0)
+
+
+class Given(hj.losses.Loss):
+    def init(self, X, y):
+        return {"C": 1.0}
+
+
+class Truncated(Given):
+    def phi(self, o, y, hp):
+        return hp["C"] * jnp.minimum((o - y) ** 2, 25.0)
+
+
+class Bounded(Given):
+    labels = True
+
+    def phi(self, o, y, hp):
+        return hp["C"] * jnp.minimum(jnp.maximum(1.0 - y * o, 0.0), 9.0)
+
+
+class Shifted(hj.losses.Loss):
+    def phi(self, o, y, hp):
+        return hp["C"] * jnp.logaddexp(0.0, o - y) + jnp.logaddexp(0.0, y - o) + hp["shift"]
+
+    def init(self, X, y):
+        return {"C": 1.0, "shift": 1.0}
+
+
+def test_an_unfinished_solve_has_no_gradient():
+    problem = hj.Problem(hj.losses.Logistic(), hj.kernels.RBF())
+    folds = hj.folds.kfold(40, 4, seed=0)
+
+    def loss(solver):
+        def value(hp):
+            o = hj.cross_decision(problem, hp, X, Y, folds, solver=solver)
+            return jnp.mean(jax.nn.softplus(-Y * o))
+
+        return value
+
+    hp, short = problem.init(X, Y), loss(hj.solvers.Newton(max_steps=1))
+    assert all(np.isnan(leaf) for leaf in jax.tree.leaves(jax.grad(short)(hp)))
+    assert all(np.isnan(leaf) for leaf in jax.tree.leaves(jax.jacfwd(short)(hp)))
+    assert all(np.isfinite(leaf) for leaf in jax.tree.leaves(jax.grad(loss(None))(hp)))
+    report = hj.check_hypergradient(short, hp)
+    assert not report.trusted and "not solved" in report.advice()
+
+
+def test_one_failed_fold_leaves_the_others_their_derivative():
+    """Rows that a failed fold trained on and others test keep theirs."""
+    problem, hp = hj.Problem(hj.losses.Logistic(), hj.kernels.RBF()), {"loss": {"C": 1.0}, "kernel": {"gamma": 0.3}}
+    folds = hj.folds.kfold(40, 4, seed=0)
+    solution = hj.cross_solve(problem, hp, X, Y, folds)
+    broken = solution.replace(code=solution.code.at[1].set(hj.Code.MAX_STEPS))
+    mine = np.asarray(folds.test[1]) > 0
+
+    def total(outputs, rows):
+        return jnp.sum(jnp.where(rows, broken.replace(outputs=outputs).held_out(folds), 0.0))
+
+    others = jax.grad(total)(solution.outputs, ~mine)
+    assert np.all(np.isfinite(np.asarray(others)[[0, 2, 3]])) and np.any(np.asarray(others)[0] == 1.0)
+    assert np.any(np.isnan(jax.grad(total)(solution.outputs, mine)[1]))
+
+
+@pytest.mark.parametrize("loss", [Truncated(), Bounded()], ids=["squares", "hinge"])
+def test_a_loss_that_bends_down_far_out_is_not_convex(loss):
+    y = None if loss.labels else 100.0 + X[:12, 0]
+    (found,) = (f for f in hj.check_loss(loss, X[:12], y, verbose=False).findings if f.what.startswith("convex"))
+    assert not found.holds and "slope falls" in found.detail
+
+
+def test_a_constant_is_no_effect():
+    report = hj.check_loss(Shifted(), verbose=False)
+    (found,) = (f for f in report.findings if "effect" in f.what)
+    assert found.detail == "nothing moves with ['shift']"
+
+
+@pytest.mark.parametrize("make", [hj.criteria.SmoothError, hj.criteria.LogLoss, hj.criteria.AUC, hj.criteria.ErrorRate])
+def test_criteria_of_two_classes_refuse_a_regression(make):
+    problem = hj.Problem(hj.losses.EpsilonInsensitive(), hj.kernels.RBF())
+    with pytest.raises(ValueError, match="it judges two classes, -1 and \\+1, and y holds"):
+        hj.methods.grid(problem, X, X[:, 0], 3, make(), {"loss.C": [1.0]}, progress=False)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"y": Y[:, None]}, "y.ravel()"),
+        ({"weights": np.where(Y > 0, 0.0, 1.0)}, "one class only"),
+        ({"criterion": lambda o, y: (o - y) ** 2}, r"criterion returned shape \(40,\)"),
+        ({"callback": 3}, "callback=3"),
+        ({"stages": [[]]}, "stages holds"),
+        ({"inner_tol": 1e-30}, "inner_tol=1e-30 cannot be reached in float64: give at least 4.4e-15$"),
+    ],
+)
+def test_arguments_of_tune(changes, words):
+    given = {"problem": hj.Problem(), "X": X, "y": Y, "folds": 3, "progress": False, "max_steps": 1} | changes
+    with pytest.raises(ValueError, match=words):
+        hj.tune(**given)
+
+
+def test_a_nested_score_says_what_it_cannot_take():
+    with pytest.raises(ValueError, match="several searches"):
+        hj.nested_score(hj.Problem(), X, Y, 2, 2, checkpoint="run.npz")
+    with pytest.raises(ValueError, match="one value a row"):
+        hj.nested_score(hj.Problem(), X, np.stack([Y, -Y]), 2, 2)
+    with pytest.raises(ValueError, match="rows of features"):
+        hj.nested_score(hj.Problem(kernel=hj.kernels.Precomputed()), X @ X.T, Y, 2, 2)
+
+
+def test_phi_that_asks_for_what_init_does_not_give():
+    class Asking(Given):
+        def phi(self, o, y, hp):
+            return hp["D"] * (o - y) ** 2
+
+    with pytest.raises(ValueError, match=r"asks for hp\['D'\], which `init` does not give"):
+        hj.solve(hj.Problem(Asking()), {"loss": {"C": 1.0}, "kernel": {"gamma": 1.0}}, X, X[:, 0])
+    with pytest.raises(ValueError, match="hyperjax.multiclass"):
+        hj.solve(hj.multiclass.CrammerSinger(classes=2), {}, X, Y)
+
+
+def test_a_step_of_zero_and_no_numbers_are_refused():
+    for given, words in (({"step": 0.0}, "step=0.0"), ({"directions": 0}, "directions=0")):
+        with pytest.raises(ValueError, match=words):
+            hj.check_hypergradient(lambda x: x**2, 1.0, **given)
+    with pytest.raises(ValueError, match="holds no numbers"):
+        hj.check_hypergradient(lambda x: jnp.zeros(()), {})
