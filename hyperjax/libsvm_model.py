@@ -150,16 +150,15 @@ def write(path: Any, solution: Any, labels: tuple[int, int] = (-1, 1)) -> None:
 
 def single(solution: Any) -> Any:
     """One concrete Solution: itself, or that of a tuning's result, a tuned threshold taken off its bias."""
-    threshold = (getattr(solution, "hp", None) or {}).get("criterion", {}).get("threshold")
-    solution = getattr(solution, "solution", solution)
-    if threshold is not None and hasattr(solution, "b"):
-        solution = solution.replace(b=solution.b - np.asarray(threshold, solution.b.dtype))
+    tuned = hasattr(solution, "at_threshold")
+    solution = solution.at_threshold() if tuned else getattr(solution, "solution", solution)
     if not all(hasattr(solution, name) for name in ("problem", "hp", "X", "z", "b")):
         raise ValueError(f"solution is a {type(solution).__name__}: pass a hyperjax.Solution or the result of tune")
     if any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(solution)):
         raise ValueError("the solution holds traced arrays: export it outside jit, grad and vmap")
     if solution.z.ndim != 1:
-        raise ValueError(f"the solution holds {solution.z.shape[0]} folds: export one trained by hyperjax.solve")
+        many = solution.z.shape[0]
+        raise ValueError(f"the solution holds {many} folds or classes: export one trained by hyperjax.solve")
     return solution
 
 

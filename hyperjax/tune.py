@@ -79,9 +79,12 @@ class TuneResult:
 
     def to_sklearn(self, classes: Any = (-1, 1)) -> Any:
         """The final model as a fitted scikit-learn estimator; a tuned threshold is taken off its intercept."""
-        from .exports import to_sklearn
+        return self.at_threshold().to_sklearn(classes)
 
-        return to_sklearn(self, classes)
+    def at_threshold(self) -> Solution:
+        """The final model with a tuned threshold taken off its bias: its outputs change sign where predictions do."""
+        threshold = self.hp.get("criterion", {}).get("threshold", 0.0)
+        return self.solution.replace(b=self.solution.b - jnp.asarray(threshold, self.solution.b.dtype))
 
     def __repr__(self) -> str:
         hard = "" if self.hard is None else f", hard={self.hard:.6g}"
