@@ -21,7 +21,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from . import checks
-from .criteria.base import Criterion, apply, refuse
+from .criteria.base import Criterion, apply, number, refuse
 from .folds import Folds, as_folds
 from .implicit import kink_positions
 from .operators import bordered_solve
@@ -95,7 +95,7 @@ def _explicit(
 
     def value_of(outputs: Array, hp: Any) -> Array:
         moved = solution.replace(outputs=outputs)
-        return apply(criterion, moved.held_out(folds), y, folds, hp, weights)
+        return number(apply(criterion, moved.held_out(folds), y, folds, hp, weights))
 
     def inner_of(hp: Any) -> Inner:
         return problem.inner(hp, X, y, s)

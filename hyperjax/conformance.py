@@ -319,7 +319,8 @@ def _pairs(domains: Any, values: Any, path: str = "") -> list[tuple[str, tuple[A
 def _phi_sum(loss: Loss, own: Any, y: Any) -> Any:
     inside, hp = loss.expand(own)
     grid = np.linspace(-3.0, 3.0, 37)
-    weights = np.cos(grid) - np.mean(np.cos(grid))  # of sum 0: what phi has besides a function of o is no effect
+    weights = np.cos(grid + 0.5)  # neither even nor odd
+    weights = weights - np.mean(weights)  # of sum 0: what phi has besides a function of o is no effect
     values = jax.vmap(lambda at: inside.phi(y * 0 + at, y, hp))(jnp.asarray(grid, y.dtype))
     return jnp.sum(values * jnp.asarray(weights, y.dtype)[:, None])
 

@@ -16,7 +16,7 @@ import numpy as np
 from jax import lax
 
 from .coordinates import Coordinates, real
-from .criteria.base import apply, hard
+from .criteria.base import apply, hard, number
 from .folds import Folds
 from .loo import left_out
 from .problem import Problem
@@ -102,13 +102,12 @@ class Task(Module):
 def _objective(task: Task, theta: Array, start: Any, tol: Array) -> tuple[Array, dict[str, Any]]:
     hp = task.coords.build(theta)
     outputs, parts = task.held_out(hp, start, tol)
-    value = task.score(outputs, hp)
+    value = number(task.score(outputs, hp))
     away = task.apply_to * (theta - task.centre)
     facts: dict[str, Any] = {name: parts[name] for name in ("kkt", "gap", "code", "iterations", "distance", "start")}
     facts["fit"] = lax.stop_gradient({name: part for name, part in parts.items() if name != "start"})
     facts["value"] = value
     facts["hard"] = task.score(lax.stop_gradient(outputs), lax.stop_gradient(hp), hard)
-    assert value is not None  # only hard counterparts may be missing
     return value + 0.5 * task.strength * jnp.sum(away * away), facts
 
 

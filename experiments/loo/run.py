@@ -72,7 +72,8 @@ def compare(name: str, loss: str, cost: float, most: int | None) -> dict[str, An
 def report(table: dict[str, Any]) -> str:
     """The table of the README."""
     lines = []
-    for row in table["outputs"]["rows"]:
+    order = list(LOSSES)
+    for row in sorted(table["outputs"]["rows"], key=lambda row: (row["data"], order.index(row["loss"]), row["C"])):
         errors = " / ".join(f"{100 * row['error'][key]:.1f}" for key in ("true", "formula", "training"))
         off = f"{row['off']['mean']:.1e}", f"{row['off']['largest']:.1e}", f"{row['off']['training']:.1e}"
         lines.append([row["data"], row["rows"], row["loss"], f"{row['C']:g}", errors, *off])

@@ -78,7 +78,8 @@ class Smoothed(Criterion):
         order = order[w[order] > 0]
         o, positive, negative = o[order], np.where(y > 0, w, 0.0)[order], np.where(y > 0, 0.0, w)[order]
         fn, tn = np.cumsum(positive)[:-1], np.cumsum(negative)[:-1]
-        values = np.asarray(self.measure(fn, negative.sum() - tn, positive.sum(), negative.sum()), float)
+        counts: Any = fn, negative.sum() - tn, positive.sum(), negative.sum()
+        values = np.asarray(self.measure(*counts), float)
         values = np.where((o[1:] > o[:-1]) & np.isfinite(values), values, np.inf)
         if not np.isfinite(values).any():
             return None

@@ -12,7 +12,7 @@ from ..domains import Domain, Positive
 from ..folds import Folds
 from ..types import Array, ArrayLike, Float, Hyperparameters, Module, Shaped
 
-__all__ = ["Criterion", "apply", "hard", "refuse"]
+__all__ = ["Criterion", "apply", "hard", "number", "refuse"]
 
 
 class Criterion(Module):
@@ -134,9 +134,13 @@ def apply(criterion: Any, o: Array, y: Array, folds: Folds, hp: Hyperparameters,
     except ValueError:  # a function of another language, whose arguments nobody can list
         parameters = {}
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    value = criterion(o, y, **{name: value for name, value in given.items() if anything or name in parameters})
+    return criterion(o, y, **{name: value for name, value in given.items() if anything or name in parameters})
+
+
+def number(value: Any) -> Array:
+    """What a criterion returned, refused in words where it is no number that can be differentiated."""
     if getattr(value, "shape", None) != () or not jnp.issubdtype(value.dtype, jnp.floating):
-        what = f"shape {value.shape}, {value.dtype}" if hasattr(value, "shape") else f"a {type(value).__name__}"
+        what = f"shape {value.shape}, {value.dtype}" if hasattr(value, "shape") else repr(value)
         raise ValueError(f"criterion returned {what}: it must return one real number, a scalar of jax.numpy")
     return value
 

@@ -84,7 +84,7 @@ class Decomposition(Solver):
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f, left = _smo_pass(inner, levels, *state, active, coarse, size)
+            z, f, left = _smo_pass(inner, levels, state, active, coarse, size)
             b, worst, _ = _violations(inner, z, f)
             return (z, f, left), z, b, worst
 
@@ -146,9 +146,10 @@ def _longest(size: int, n: int) -> int:
 
 
 def _smo_pass(
-    inner: Inner, levels: list[Array], z: Array, f: Array, left: Array, active: Array, tol: Array, size: int
+    inner: Inner, levels: list[Array], state: tuple[Array, Array, Array], active: Array, tol: Array, size: int
 ) -> tuple[Array, Array, Array]:
-    """Optimise each fold's `size` most violating (then free) samples and bring f and the steps left (T,) up to date."""
+    """Optimise each fold's `size` most violating (then free) samples; z, f and the steps left (T,) afterwards."""
+    z, f, left = state
     b, worst, own = _violations(inner, z, f)
     box = _boxes(inner, levels, z, f + b[:, None])
     interior = (z > box.low) & (z < box.high)
