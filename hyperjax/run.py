@@ -121,7 +121,7 @@ class Run:
         if not first.ok:
             return first
         self.note(first)
-        other = None if np.linalg.norm(first.gradient) <= flat * abs(first.objective) else self._cut(first)
+        other = None if np.linalg.norm(first.gradient) < flat * abs(first.objective) else self._cut(first)
         point = None if other is None else self(other)
         if point is None or not point.ok or point.objective >= first.objective:
             return first
