@@ -95,6 +95,7 @@ def check_loss(loss: Loss, X: Any = None, y: Any = None, verbose: bool = True) -
     """
     checks.instance("loss", loss, Loss, "losses.Hinge()")
     notes = _Notes(loss)
+    checks.known("the rows are looked at on the host; call check_loss", X=X, y=y)
     X, y = _data(getattr(loss, "labels", False), X, y)
 
     def start() -> str | None:
@@ -160,6 +161,7 @@ def check_kernel(kernel: Any, X: Any = None, verbose: bool = True) -> Report:
     X (n, d) are rows it was made for; by default a few random positive ones.  Prints and returns the report.
     """
     notes = _Notes(kernel)
+    checks.known("the rows are looked at on the host; call check_kernel", X=X)
     kernel = as_kernel(kernel)
     checks.instance("kernel", kernel, Kernel, "kernels.RBF() or a callable k(x, z)")
     X, y = _data(True, X, None, positive=True)

@@ -48,6 +48,7 @@ def nested_score(
     together.  `transform(X_train) -> function of X` is fitted on every outer fold's training rows, a scaling say.
     The other settings are those of `tune`.  The same criterion judges the outer folds, one by one.
     """
+    checks.known("a nested score is several searches on the host; call it", X=X, y=y, weights=weights)
     if settings.get("checkpoint") is not None:
         raise ValueError("checkpoint: a nested score is several searches, and a file holds one; leave it out")
     if isinstance(problem.kernel, Precomputed):

@@ -52,6 +52,10 @@ class Problem(Module):
         dtype = X.dtype if jnp.issubdtype(X.dtype, jnp.floating) else jnp.result_type(float)
         X, y = X.astype(dtype), y.astype(dtype)
         values = {"loss": self.loss.init(X, y), "kernel": self.kernel.init(X, y)}
+        for part, found in values.items():
+            if not isinstance(found, dict):
+                name, kind = type(getattr(self, part)).__name__, type(found).__name__
+                raise ValueError(f"{part}: init of {name} returned a {kind}: return a dict of start values")
         return jax.tree.map(lambda v: jnp.asarray(v, dtype), values)
 
     def domains(self, hp: Hyperparameters) -> Any:

@@ -135,3 +135,26 @@ def test_a_step_of_zero_and_no_numbers_are_refused():
             hj.check_hypergradient(lambda x: x**2, 1.0, **given)
     with pytest.raises(ValueError, match="holds no numbers"):
         hj.check_hypergradient(lambda x: jnp.zeros(()), {})
+
+
+def test_what_runs_on_the_host_says_so_under_jit():
+    for call, words in (
+        (lambda X: hj.nested_score(hj.Problem(), X, Y).value, "a nested score is several searches"),
+        (lambda X: hj.check_kernel(hj.kernels.RBF(), X).passed, "call check_kernel, outside jit"),
+        (lambda X: hj.check_loss(hj.losses.Hinge(), X, Y).passed, "call check_loss, outside jit"),
+        (lambda X: hj.check_hypergradient(jnp.sum, X).value, "call check_hypergradient, outside jit"),
+    ):
+        with pytest.raises(ValueError, match=f"is being traced: .*{words}"):
+            jax.jit(call)(jnp.asarray(X))
+
+
+def test_start_values_are_a_dict():
+    class Bare(Given):
+        def init(self, X, y):
+            return [1.0]
+
+        def phi(self, o, y, hp):
+            return (o - y) ** 2
+
+    with pytest.raises(ValueError, match="init of Bare returned a list: return a dict"):
+        hj.solve(hj.Problem(Bare()), {"loss": [1.0], "kernel": {"gamma": 1.0}}, X, X[:, 0])
