@@ -12,15 +12,13 @@ import inspect
 import json
 import re
 import types
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
 
-from .files import replacing
+from .files import arrays_of, replacing
 
 __all__ = ["Checkpoint", "fingerprint"]
 
@@ -160,12 +158,10 @@ def _unpack(names: list[str], arrays: dict[str, np.ndarray]) -> list[dict[str, n
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     remedy = "remove the file to start afresh, or restore it from a copy"
     try:
-        # opened here: NumPy leaves a file it opened itself open when the archive is broken
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = dict(stored)
+        arrays = arrays_of(path, "checkpoint of hyperjax")
         header = json.loads(str(arrays.pop("header")))
         known = header["format"] == FORMAT
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError) as error:
         raise ValueError(f"checkpoint={str(path)!r} is damaged or no checkpoint of hyperjax: {remedy}") from error
     if not known:
         raise ValueError(f"checkpoint={str(path)!r} is another file of hyperjax, no checkpoint: name a file of its own")

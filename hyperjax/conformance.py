@@ -329,12 +329,16 @@ def _phi_sum(loss: Loss, own: Any, y: Any) -> Any:
 
 def _prox(loss: Loss, y: Any, hp: Any) -> str | None:
     rng = np.random.default_rng(2)
-    v = jnp.asarray(rng.uniform(-4.0, 4.0, size=(20, len(y))), y.dtype)
-    ts = jnp.asarray(rng.choice([0.0, 0.3, 5.0], size=v.shape), y.dtype)
+    near = rng.uniform(-4.0, 4.0, size=(20, len(y)))
+    far = rng.choice([-1.0, 1.0], size=(20, len(y))) * np.geomspace(5.0, 500.0, 20)[:, None]
+    v = jnp.asarray(np.concatenate([near, far]), y.dtype)
+    ts = jnp.asarray(rng.choice([0.0, 0.3, 5.0, 100.0], size=v.shape), y.dtype)
     closed = np.asarray(jax.vmap(lambda v, ts: loss.prox(v, y, ts, hp))(v, ts))
     found = np.asarray(jax.vmap(lambda v, ts: automatic.prox(loss, v, y, ts, hp))(v, ts))
     gap = np.abs(closed - found)
-    if gap.max() <= 1e5 * float(jnp.finfo(y.dtype).eps) * (1 + np.abs(found).max()):
+    # the minimum is found among numbers of the size of v and of what a slope moves it by
+    gap = gap / (1.0 + np.maximum(np.abs(found), np.abs(np.asarray(v))))
+    if gap.max() <= 1e5 * float(jnp.finfo(y.dtype).eps):
         return None
     i, j = np.unravel_index(gap.argmax(), gap.shape)
     return (

@@ -136,6 +136,7 @@ def _prepare(
     tol: Any,
 ) -> tuple[Task, Any, Any]:
     """The task without coordinates, complete hyperparameters, and the folds' solution."""
+    checks.known("rows at their kinks are chosen on the host; call it", hp=hp, X=X, y=y, weights=weights, folds=folds)
     folds = as_folds(folds, y, checks.n_rows(X))
     own = {"criterion": jax.tree.map(jnp.asarray, hp["criterion"])} if "criterion" in hp else {}
     solved = cross_solve(problem, hp, X, y, folds, weights, init, solver, tol).raise_if_failed()

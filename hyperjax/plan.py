@@ -1,5 +1,6 @@
 """What a search is asked to do, checked on the host and turned into tasks."""
 
+import warnings
 from typing import Any, NamedTuple
 
 import jax
@@ -153,8 +154,29 @@ def prepare(
         quick, isinstance(folds, str),
     )  # fmt: skip
     for stage in plan.stages:  # a name that does not exist is refused before the first stage runs
-        plan.coords(stage, hp)
+        coords = plan.coords(stage, hp)
+        if init is not None and stage is plan.stages[0]:
+            _within(coords, hp, {**usual, "criterion": own})
     return plan
+
+
+def _within(coords: Coordinates, hp: Hyperparameters, usual: Hyperparameters) -> None:
+    """A warning where start values somebody gave lie outside their bounds; the library's own move quietly."""
+    theta, low, high = (np.asarray(part, float) for part in (coordinates.real(coords, hp), coords.low, coords.high))
+    slack = 1e-5 * (1.0 + np.abs(theta))
+    outside, at = (theta < low - slack) | (theta > high + slack), 0
+    before = dict(flatten(usual))
+    for path, size in zip(coords.paths, coords.sizes, strict=True):
+        part, at = outside[at : at + size], at + size
+        given = dict(flatten(hp))[path]
+        if part.any() and not np.array_equal(np.asarray(given), np.asarray(before[path])):
+            name, value = dotted(path), np.ravel(np.asarray(given))[0]
+            warnings.warn(
+                f"init: {name} = {value:g} lies outside its bounds, and the search starts at the nearest: widen them "
+                f"with bounds={{{name!r}: (low, high)}}, or start inside",
+                RuntimeWarning,
+                stacklevel=4,
+            )
 
 
 def _usual(problem: Any, X: Any, y: Any) -> Hyperparameters:

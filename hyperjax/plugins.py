@@ -1,12 +1,16 @@
-"""The walk that collects losses, kernels and criteria from their folders, and finds them by name."""
+"""Parts that others may write: found in their folders, called by name, and words for what they may not do."""
 
+import contextlib
 import dataclasses
 import importlib
 import pkgutil
 import re
+from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["collect", "find", "plain", "snake"]
+import jax
+
+__all__ = ["collect", "find", "plain", "snake", "traceable"]
 
 
 def collect(package: str, path: Any, base: type) -> tuple[dict[str, Any], list[Any]]:
@@ -28,6 +32,18 @@ def collect(package: str, path: Any, base: type) -> tuple[dict[str, Any], list[A
 def snake(name: str) -> str:
     """The name of a class as people type it: SquaredHinge is squared_hinge, RBF is rbf, ExpChi2 is exp_chi2."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
+@contextlib.contextmanager
+def traceable(name: str) -> Iterator[None]:
+    """Words for what happens where somebody's function decides on a traced value, or hands it to NumPy."""
+    try:
+        yield
+    except (jax.errors.ConcretizationTypeError, jax.errors.TracerArrayConversionError) as error:
+        raise ValueError(
+            f"{name} looks at the numbers it is given while they are being traced: write it with jax.numpy, jnp.where "
+            f"for `if`, and without float(), int() or NumPy ({str(error).splitlines()[0]})"
+        ) from error
 
 
 def plain(examples: list[Any]) -> dict[str, type]:

@@ -135,7 +135,8 @@ class Run:
         if not (own and point.ok and task.y.ndim == 1 and not task.loo and THRESHOLD in names):
             return None
         at = names.index(THRESHOLD)
-        if point.theta[at] != 0.0:
+        low, high = (np.asarray(end)[at] for end in (task.coords.low, task.coords.high))
+        if point.theta[at] != np.clip(0.0, low, high):
             return None
         theta = point.theta.copy()
         if self._replaying:  # outputs are not kept in a checkpoint, and the evaluation that follows is
@@ -152,8 +153,8 @@ class Run:
         best = task.criterion.best_cut(o, y, w[rows])
         if best is None:
             return None
-        theta[at] = np.clip(best, *(np.asarray(end)[at] for end in (task.coords.low, task.coords.high)))
-        return theta
+        theta[at] = np.clip(best, low, high)
+        return None if theta[at] == point.theta[at] else theta
 
     def value(self, theta: np.ndarray) -> Point:
         """The objective at theta without its gradient, zeros in its place."""

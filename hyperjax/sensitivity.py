@@ -76,7 +76,7 @@ class Sensitivity:
 
 def sensitivity(task: objective.Task, hp: Any, share: float = 0.01, tol: Any = None) -> Sensitivity:
     """The sensitivity of a task's objective at hp."""
-    if not 0 < float(share) < 1:
+    if isinstance(share, bool) or not isinstance(share, (int, float, np.number)) or not 0 < float(share) < 1:
         raise ValueError(f"share={share!r}: give a part of the objective between 0 and 1, such as 0.01")
     theta = task.coords.read(hp)
     value, gradient, hessian, distance = _second_order(task, theta, checks.tolerance(tol, theta.dtype))

@@ -7,11 +7,7 @@ back restricted to them: a loaded solution predicts and differentiates, it is no
 """
 
 import json
-import os
-import secrets
 import sys
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +17,7 @@ import numpy as np
 from jax.core import Tracer
 
 from . import interop, kernels, losses
+from .files import arrays_of, replacing
 from .kernels.base import Kernel
 from .losses.base import Loss
 from .losses.grouped import Grouped
@@ -58,7 +55,8 @@ def save(solution: Solution, path: Any) -> None:
     arrays.update({name: np.asarray(getattr(solution, name)) for name in ("b", *CERTIFICATE)})
     arrays.update(z=np.asarray(solution.z)[..., rows], outputs=np.asarray(solution.outputs)[..., rows], rows=rows)
     arrays["X"] = np.asarray(solution.X)[rows]
-    _write(_with_suffix(path), {"header": np.asarray(json.dumps(header)), **arrays})
+    with replacing(_with_suffix(path)) as file:
+        np.savez_compressed(file, allow_pickle=False, header=np.asarray(json.dumps(header)), **arrays)
 
 
 def load(path: Any, problem: Problem | None = None) -> Solution:
@@ -191,28 +189,8 @@ def _same_problem(path: Path, stored: Any, problem: Problem) -> None:
         raise ValueError(f"{path} was saved with bias={stored['bias']!r}, and problem= has bias={problem.bias!r}")
 
 
-def _write(path: Path, arrays: dict[str, np.ndarray]) -> None:
-    """Beside the target first, then in its place: a reader never sees half a file."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    try:
-        with open(temporary, "xb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    try:
-        # opened here: NumPy leaves a file it opened itself open when the archive is broken
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = dict(stored)
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{path} does not exist") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, TypeError) as error:
-        raise ValueError(f"{path} is damaged or no file of hyperjax: {error}") from error
+    arrays = arrays_of(path, "file of hyperjax")
     if "header" not in arrays:
         raise ValueError(f"{path} is no solution of hyperjax: it lacks the header that Solution.save writes")
     return _header(path, str(arrays["header"])), arrays

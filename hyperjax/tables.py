@@ -6,8 +6,6 @@ import dataclasses
 import io
 import itertools
 import math
-import zipfile
-import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
@@ -16,12 +14,13 @@ import numpy as np
 import scipy.sparse
 
 from . import svmlight
-from .files import bare, reading
+from .files import arrays_of, bare, reading
 
 __all__ = ["Table", "arrays", "columns", "read_table"]
 
 DELIMITERS = ",;\t"
 MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "none", "-", "."})
+NPZ = "npz file of plain arrays"
 SAMPLE_LINES = 20
 SVMLIGHT = frozenset({".svm", ".libsvm", ".svmlight"})
 
@@ -85,21 +84,15 @@ def columns(table: Table, names: Sequence[str]) -> Any:
 def arrays(path: Any) -> dict[str, np.ndarray]:
     """The arrays of an npz file, without pickle; CSR parts (data, indices, indptr, shape) become X or X_test."""
     path = Path(path)
+    found: dict[str, Any] = dict(arrays_of(path, NPZ))
     try:
-        # opened here: NumPy leaves a file it opened itself open when the archive is broken
-        with reading(path) as file, np.load(file, allow_pickle=False) as stored:
-            if not isinstance(stored, np.lib.npyio.NpzFile):
-                raise ValueError("it holds one bare array")
-            found: dict[str, Any] = dict(stored)
         for prefix, name in (("", "X"), ("test_", "X_test")):
             if f"{prefix}indptr" in found:
                 parts = tuple(found.pop(f"{prefix}{key}") for key in ("data", "indices", "indptr"))
                 found[name] = scipy.sparse.csr_matrix(parts, shape=tuple(found.pop(f"{prefix}shape")))
                 found[name].check_format()
-    except FileNotFoundError:
-        raise
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, KeyError, TypeError, IndexError) as error:
-        raise ValueError(f"{path} is damaged or no npz file of plain arrays: {error}") from error
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise ValueError(f"{path} is damaged or no {NPZ}: {error}") from error
     return found
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from . import checks
+from .plugins import traceable
 from .results import Code
 from .solve import Solution
 
@@ -133,7 +134,8 @@ def check_hypergradient(
 
     names, along = _directions(hp, np.asarray(flat, float), directions, seed)
     scalar, moved = jax.jit(scalar), [jnp.asarray(v, flat.dtype) for v in along]
-    gradient = np.asarray(jax.jit(jax.grad(scalar))(flat), float)
+    with traceable("f"):
+        gradient = np.asarray(jax.jit(jax.grad(scalar))(flat), float)
     reverse = np.asarray([gradient @ np.asarray(v, float) for v in moved])
     tangent = jax.jit(lambda x, v: jax.jvp(scalar, (x,), (v,))[1])
     forward = np.asarray([float(tangent(flat, v)) for v in moved])

@@ -14,6 +14,7 @@ from . import checks, objective, search
 from . import plan as planning
 from .checkpoint import Checkpoint, fingerprint
 from .coordinates import natural
+from .criteria._smoothed import Smoothed
 from .domains import NonNegative
 from .folds import Folds
 from .history import History
@@ -253,10 +254,28 @@ def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str
             stacklevel=3,
         )
     hard = None if np.isnan(best.hard) else best.hard
+    if _says_nothing(plan, hard):
+        warnings.warn(
+            f"held out, the tuned machine is no better than one prediction for every row ({best.hard:.4g}): start "
+            'elsewhere (init=, starts=), judge by BalancedError() or a threshold="tuned", or take another kernel',
+            RuntimeWarning,
+            stacklevel=3,
+        )
     return TuneResult(
         plan.problem, hp, best.value, hard, solution, run.history, plan.criterion, plan.folds, plan.hp, reason,
         run.evaluations, run.seconds, at_bounds, details, run.task,
     )  # fmt: skip
+
+
+def _says_nothing(plan: Plan, hard: float | None) -> bool:
+    """Whether a count of errors is no lower than that of the better constant prediction."""
+    criterion = plan.criterion
+    if hard is None or not isinstance(criterion, Smoothed) or type(criterion).measure is Smoothed.measure:
+        return False
+    w = np.any(np.asarray(plan.folds.test) > 0, axis=0).astype(float)
+    w = w if plan.weights is None else w * np.asarray(plan.weights, float)
+    least = np.mean([criterion.constant(row, w) for row in np.atleast_2d(np.asarray(plan.y))])
+    return hard >= (1.0 - 1e-6) * float(least)
 
 
 def _at_bounds(run: Run, best: Point) -> tuple[str, ...]:

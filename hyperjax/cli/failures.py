@@ -15,7 +15,7 @@ INTERRUPTED = 130
 EXIT_CODES = """\
 exit codes:
   0    done
-  2    an unknown option, name or value
+  2    an unknown option, name or value, or a place nothing can be written to
   3    data or a model that cannot be used: no such file, a broken line, one class only, columns the
        model was not trained with, a damaged file, a file of a newer version
   4    no usable solution: the solves did not converge, or every value was infinite
@@ -38,13 +38,13 @@ def no_model(path: Any) -> Failure:
 
 @contextlib.contextmanager
 def blamed_on(code: int) -> Iterator[None]:
-    """What the library says about its arguments becomes a Failure with this code."""
+    """What the library or the system says becomes a Failure with this code."""
     try:
         yield
     except FileNotFoundError as error:
-        raise Failure(DATA, _of_the_system(error, "no such file")) from error
+        raise Failure(code, _of_the_system(error, "no such file")) from error
     except OSError as error:
-        raise Failure(DATA, _of_the_system(error, error.strerror or "")) from error
+        raise Failure(code, _of_the_system(error, error.strerror or "")) from error
     except (ValueError, ImportError) as error:
         raise Failure(code, str(error)) from error
     except RuntimeError as error:

@@ -7,14 +7,12 @@ entry "model" (JSON) and the two scaling arrays hold the rest.
 import dataclasses
 import json
 import secrets
-import zipfile
-import zlib
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ..files import replacing
+from ..files import arrays_of, replacing
 from ..solve import Solution
 from .failures import DATA, USAGE, Failure, blamed_on, no_model
 from .process import version
@@ -24,6 +22,7 @@ __all__ = ["Model", "is_float64", "load", "save", "threshold_of"]
 
 FORMAT = "hyperjax.model"
 VERSION = 1
+MODEL = "model of hyperjax"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,8 +78,7 @@ def save(model: Model, path: Path) -> None:
     halfway = path.with_name(f".{path.name}.{secrets.token_hex(4)}.npz")
     try:
         model.solution.save(halfway)
-        with np.load(halfway, allow_pickle=False) as stored:
-            arrays = dict(stored)
+        arrays = arrays_of(halfway, MODEL)
     finally:
         halfway.unlink(missing_ok=True)
     arrays["model"] = np.asarray(json.dumps(header))
@@ -110,20 +108,18 @@ def load(path: Path) -> Model:
 def is_float64(path: Path) -> bool:
     """Whether the model was trained in 64-bit floats (False where the file cannot be read: `load` says why)."""
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            return stored["z"].dtype == np.float64
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, TypeError, AttributeError, KeyError):
+        return arrays_of(path, MODEL, ("z",))["z"].dtype == np.float64
+    except (OSError, ValueError, KeyError):
         return False
 
 
 def _read(path: Path) -> tuple[dict[str, Any], np.ndarray, np.ndarray]:
     try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as stored:
-            arrays = {name: stored[name] for name in ("model", "model.centre", "model.spread") if name in stored.files}
-    except (FileNotFoundError, IsADirectoryError):
+        arrays = arrays_of(path, MODEL, ("model", "model.centre", "model.spread"))
+    except FileNotFoundError:
         raise no_model(path) from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, TypeError, AttributeError) as error:
-        raise Failure(DATA, f"{path} is damaged or no model of hyperjax: {error}") from error
+    except ValueError as error:
+        raise Failure(DATA, str(error)) from error
     try:
         header = json.loads(str(arrays["model"]))
         known = header["format"] == FORMAT

@@ -18,6 +18,7 @@ CONTOURS = 4_000
 def draw(job: Job, result: Any, out: Path) -> list[Path]:
     """Write what there is to see; the figures are made without a window."""
     from .. import plots
+    from ..plots.curves import WIDE, suitable
 
     shapes = {dotted(path): np.shape(value) for path, value in flatten(result.hp)}
     pictures: dict[str, Any] = {"convergence": lambda: plots.ConvergenceDisplay.from_result(result, ax=_axes(2))}
@@ -27,6 +28,12 @@ def draw(job: Job, result: Any, out: Path) -> list[Path]:
     if "kernel.beta" in shapes:
         pictures["weights"] = lambda: plots.KernelWeightsDisplay.from_result(result, ax=_axes(1))
     small = len(job.y) <= CONTOURS
+    if small and shapes.get("loss.C") == ():
+        judges = suitable(job.problem.loss.labels, job.y)
+        rows, columns = -(-len(judges) // WIDE), min(WIDE, len(judges))
+        pictures["curves"] = lambda: plots.CurvesDisplay.from_result(
+            result, job.X, job.y, criteria=judges, ax=_axes(rows, 2.3 * rows + 0.4, columns)
+        )
     if small and shapes.get("loss.C") == () and shapes.get("kernel.gamma") == ():
         pictures["path"] = lambda: plots.PathDisplay.from_result(result, job.X, job.y, ax=_axes(1))
     written = []
@@ -37,8 +44,9 @@ def draw(job: Job, result: Any, out: Path) -> list[Path]:
     return written
 
 
-def _axes(rows: int, tall: float = 4.8) -> Any:
+def _axes(rows: int, tall: float = 4.8, columns: int = 1) -> Any:
     """Axes on a figure that no window and no list of open figures knows."""
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(6.4, tall), layout="constrained").subplots(rows, 1, sharex=True, squeeze=False).ravel()
+    size = (max(6.4, 3.3 * columns), tall)
+    return Figure(figsize=size, layout="constrained").subplots(rows, columns, sharex=True, squeeze=False).ravel()

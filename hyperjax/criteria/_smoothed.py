@@ -86,6 +86,13 @@ class Smoothed(Criterion):
         at = int(np.argmin(values))
         return float(0.5 * (o[at] + o[at + 1]))
 
+    def constant(self, y: np.ndarray, w: np.ndarray) -> float:
+        """The better hard value of the two predictions that are the same for every row."""
+        pos, neg = w[y > 0].sum(), w[y < 0].sum()
+        counts: Any = ((0.0, neg), (pos, 0.0))
+        values = [float(self.measure(fn, fp, pos, neg)) for fn, fp in counts]
+        return min((value for value in values if np.isfinite(value)), default=np.inf)
+
     def odds(self, o: Array, y: Array, w: Array, hp: Hyperparameters) -> tuple[Array, Array]:
         """s1 (o - s0), and whether the outputs are more than a constant."""
         if self.threshold == "fitted":

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..domains import Domain, Positive
 from ..folds import Folds
+from ..plugins import traceable
 from ..types import Array, ArrayLike, Float, Hyperparameters, Module, Shaped
 
 __all__ = ["Criterion", "apply", "hard", "number", "refuse"]
@@ -134,7 +135,9 @@ def apply(criterion: Any, o: Array, y: Array, folds: Folds, hp: Hyperparameters,
     except ValueError:  # a function of another language, whose arguments nobody can list
         parameters = {}
     anything = any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
-    return criterion(o, y, **{name: value for name, value in given.items() if anything or name in parameters})
+    given = {name: value for name, value in given.items() if anything or name in parameters}
+    with traceable(f"criterion {getattr(criterion, '__name__', type(criterion).__name__)}"):
+        return criterion(o, y, **given)
 
 
 def number(value: Any) -> Array:

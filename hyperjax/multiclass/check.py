@@ -71,5 +71,7 @@ def _labels(problem: CrammerSinger, labels: Any, n: int) -> Array:
                 f"labels holds {host[wrong[0]]} at {wrong[0]}: with classes={problem.classes} they must be integers "
                 f"from 0 to {problem.classes - 1}"
             )
+        if np.all(host == host[0]):
+            raise ValueError(f"labels holds one class only ({int(host[0])}): a classifier needs two or more")
     with jax.ensure_compile_time_eval():
         return jnp.asarray(labels).astype(jnp.int32)

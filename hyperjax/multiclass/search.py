@@ -37,7 +37,7 @@ def search(inner: Rows, tol: Array) -> tuple[Array, Array]:
     Cost per step
         a Cholesky factor, a triangular inverse and a product, all n x n, for each class.
     Guarantee
-        feasible; about 10 to 25 steps whatever C.  The coefficients it tends to are the most central ones, so the
+        feasible; tens of steps, slowly more as C grows, and no more than MAX_STEPS.  The coefficients it tends to are the most central ones, so the
         face it ends on is right where K is singular as well.
     """
     most, own, d = inner.cost(), inner.rows(inner.y), inner.margins()

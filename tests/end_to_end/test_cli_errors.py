@@ -146,6 +146,22 @@ def test_pictures_need_a_folder(capsys, data):
     assert "--out" in refused(capsys, 2, "tune", data, "--target", "label", "--plots")
 
 
+def test_a_place_nothing_can_be_written_to(capsys, data, tmp_path, trained):
+    (tmp_path / "file").write_text("")
+    assert "file" in refused(capsys, 2, "tune", data, "--target", "label", "--out", tmp_path / "file")
+    below = tmp_path / "file" / "p.csv"
+    assert str(below) in refused(capsys, 2, "predict", trained, data, "--out", below)
+
+
+def test_files_of_python_objects_are_refused_in_words_of_our_own(capsys, tmp_path):
+    path = tmp_path / "objects.npz"
+    np.savez(path, X=np.asarray([{}, {}], dtype=object), y=np.ones(2))
+    said = refused(capsys, 3, "tune", path)
+    assert "Python objects" in said and "pickle" not in said
+    path.write_bytes(b"no archive")
+    assert "pickle" not in refused(capsys, 3, "tune", path) and "pickle" not in refused(capsys, 3, "info", path)
+
+
 def test_unseen_columns(capsys, tmp_path, trained):
     X, labels = sample(10, 1)
     path = write_csv(tmp_path / "other.csv", X, labels, names=("length", "width", "weight"))

@@ -158,3 +158,115 @@ def test_start_values_are_a_dict():
 
     with pytest.raises(ValueError, match="init of Bare returned a list: return a dict"):
         hj.solve(hj.Problem(Bare()), {"loss": [1.0], "kernel": {"gamma": 1.0}}, X, X[:, 0])
+
+
+@pytest.mark.parametrize(
+    "f",
+    [
+        lambda hp: hp["a"] if hp["a"] > 0 else 0.0,
+        lambda hp: jnp.asarray(float(hp["a"])),
+        lambda hp: np.sin(hp["a"]),
+    ],
+)
+def test_a_function_that_looks_at_numbers_is_told_so(f):
+    with pytest.raises(ValueError, match=r"f looks at the numbers .*jnp\.where"):
+        hj.check_hypergradient(f, {"a": jnp.asarray(1.0)})
+
+
+def test_a_criterion_that_looks_at_numbers_is_told_so():
+    def mine(o, y):
+        return np.mean(np.maximum(0.0, 1.0 - o * y))
+
+    with pytest.raises(ValueError, match="criterion mine looks at the numbers"):
+        hj.tune(hj.Problem(), X, Y, criterion=mine, progress=False)
+
+
+def test_kinks_are_chosen_outside_jit():
+    problem = hj.Problem()
+
+    def norm(hp):
+        return hj.subdifferential(problem, hp, X, Y, 4, hj.criteria.SmoothError()).norm
+
+    with pytest.raises(ValueError, match="hp is being traced: .*outside jit"):
+        jax.jit(norm)(problem.init(X, Y))
+
+
+class ProxOffFarOut(Given):
+    """Its prox forgets the slope beyond 20."""
+
+    def phi(self, o, y, hp):
+        return hp["C"] * jnp.abs(o - y)
+
+    def prox(self, v, y, ts, hp):
+        right = y + jnp.sign(v - y) * jnp.maximum(jnp.abs(v - y) - ts * hp["C"], 0.0)
+        return jnp.where(jnp.abs(v) > 20.0, v, right)
+
+
+def test_a_prox_is_looked_at_far_out():
+    report = hj.check_loss(ProxOffFarOut(), verbose=False)
+    assert [f.what for f in report.findings if not f.holds][0] == "the prox is the minimum it claims to be"
+
+
+@pytest.mark.parametrize("share", ["a", True, 0.0, 1.0, None])
+def test_a_share_that_is_none(share):
+    result = hj.tune(hj.Problem(), X, Y, max_steps=1, progress=False)
+    with pytest.raises(ValueError, match="share=.*between 0 and 1"):
+        result.sensitivity(share)
+
+
+def test_several_classes_need_two():
+    problem = hj.multiclass.CrammerSinger(classes=3, kernel=hj.kernels.Linear())
+    labels = np.ones(40, int)
+    with pytest.raises(ValueError, match=r"one class only \(1\)"):
+        hj.multiclass.solve(problem, problem.init(X, labels), X, labels)
+
+
+@pytest.mark.filterwarnings("ignore:the optimum sits")
+def test_a_search_that_ends_on_a_constant_prediction_says_so():
+    rng = np.random.default_rng(3)
+    rows, y = rng.normal(size=(60, 2)), np.where(np.arange(60) % 6 == 0, 1.0, -1.0)  # nothing to learn
+    with pytest.warns(RuntimeWarning, match="no better than one prediction for every row"):
+        result = hj.tune(hj.Problem(), rows, y, init={"loss": {"C": 1e-3}}, progress=False)
+    assert result.hard >= 1 / 6 - 1e-6
+
+
+@pytest.mark.parametrize(
+    ("criterion", "right"),
+    [
+        (hj.criteria.SmoothError(), 0.25),
+        (hj.criteria.BalancedError(), 0.5),
+        (hj.criteria.WeightedError(kappa=0.1), 0.1 * 30 / 13.0),
+        (hj.criteria.FMeasure(), 1.0 - 2 * 10 / (10 + 40)),
+    ],
+)
+def test_the_value_of_a_constant_prediction(criterion, right):
+    y = np.repeat([1.0, -1.0], [10, 30])
+    assert criterion.constant(y, np.ones(40)) == pytest.approx(right)
+    both = [float(criterion.hard_value(np.full(40, o), y)) for o in (-1.0, 1.0)]
+    assert criterion.constant(y, np.ones(40)) == pytest.approx(min(both), abs=1e-7)
+
+
+@pytest.mark.filterwarnings("ignore:the optimum sits")
+def test_start_values_outside_their_bounds_are_told():
+    bounds = {"loss.C": (0.1, 10.0)}
+    with pytest.warns(RuntimeWarning, match=r"init: loss.C = 100 lies outside its bounds"):
+        hj.tune(hj.Problem(), X, Y, init={"loss": {"C": 100.0}}, bounds=bounds, max_steps=1, progress=False)
+
+
+@pytest.mark.filterwarnings("ignore:the optimum sits")
+def test_own_start_values_move_into_bounds_quietly():
+    result = hj.tune(hj.Problem(), X, Y, bounds={"loss.C": (5.0, 10.0)}, max_steps=1, progress=False)
+    assert 5.0 - 1e-9 <= float(result.history[0]["hp"]["loss"]["C"]) <= 10.0
+
+
+@pytest.mark.filterwarnings("ignore:the optimum sits")
+def test_a_threshold_with_bounds_is_cut_within_them():
+    rng = np.random.default_rng(1)
+    rows = rng.normal(size=(80, 2))
+    y = np.where(rows[:, 0] + rng.normal(size=80) > 1.5, 1.0, -1.0)
+    criterion = hj.criteria.FMeasure(threshold="tuned")
+    bounds = {"criterion.threshold": (-0.9, -0.1)}
+    result = hj.tune(hj.Problem(), rows, y, criterion=criterion, bounds=bounds, max_steps=3, progress=False)
+    assert -0.9 <= float(result.hp["criterion"]["threshold"]) <= -0.1
+    first, second = (float(record["hp"]["criterion"]["threshold"]) for record in result.history[:2])
+    assert first == pytest.approx(-0.1) and second != first
