@@ -1,5 +1,6 @@
 """The command as a process of its own: what it imports, what it prints, Ctrl-C, the cache of compiled programs."""
 
+import contextlib
 import json
 import os
 import re
@@ -77,6 +78,16 @@ def test_ctrl_c_while_searching(tmp_path):
     assert "Traceback" not in said, said
 
 
+def whole(terminal):
+    """All that was written to a terminal whose other end is closed: it comes in pieces, and ends with an error."""
+    read = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(terminal, 10_000):
+            read += piece
+    os.close(terminal)
+    return read.decode()
+
+
 def test_progress_and_warnings_on_a_narrow_terminal(monkeypatch):
     outer, inner = os.openpty()
     termios.tcsetwinsize(inner, (24, 40))
@@ -87,9 +98,7 @@ def test_progress_and_warnings_on_a_narrow_terminal(monkeypatch):
             line({"step": 12, "value": 0.123456, "hard": 0.12345, "gradient_norm": 1.0})
             warnings.warn("the optimum sits on a bound", RuntimeWarning, stacklevel=1)
             line.close()
-        said = os.read(outer, 10_000).decode()
-    os.close(outer)
-    pieces = said.split("\r\x1b[K")
+    pieces = whole(outer).split("\r\x1b[K")
     assert pieces[0] == pieces[-1] == "" and pieces[1] == "compiling .."
     assert pieces[2].startswith("step 12  value 0.12346") and len(pieces[2]) == 39
     assert pieces[3] == "hyperjax: warning: the optimum sits on a bound\r\n"
