@@ -1,9 +1,11 @@
 """K stored whole, with its derivative pulled back block by block."""
 
+import math
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jax.custom_derivatives import SymbolicZero
 
@@ -36,9 +38,37 @@ def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Arra
     return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :m]
 
 
+def _matmul(kernel: Any, hp: Any, X: Array, v: Array) -> Array:
+    """v K(X, X), K symmetric: every block on or above the diagonal is built once and used on both sides of it.
+
+    That is half the work of `cross_matmul`, which a kernel that must see all rows at once is left to.
+    """
+    n, size = X.shape[0], math.isqrt(BLOCK_ENTRIES)
+    if n <= size or kernel.needs_all_rows():
+        return cross_matmul(kernel, hp, X, X, v)
+    blocks = -(-n // size)
+    # the last block is filled with a row that is there, as a kernel need not be defined elsewhere
+    index = jnp.minimum(jnp.arange(blocks * size), n - 1).reshape(blocks, size)
+    parts = jnp.moveaxis(jnp.pad(v, ((0, 0), (0, blocks * size - n))).reshape(-1, blocks, size), 1, 0)
+
+    @jax.checkpoint
+    def both(i: Array, j: Array) -> tuple[Array, Array]:
+        K = kernel.cross(hp, X[index[i]], X[index[j]])
+        return parts[j] @ K.T, jnp.where(i == j, 0.0, 1.0).astype(v.dtype) * (parts[i] @ K)
+
+    def add(out: Array, pair: tuple[Array, Array]) -> tuple[Array, None]:
+        i, j = pair
+        above, below = both(i, j)
+        return out.at[i].add(above).at[j].add(below), None
+
+    pairs = tuple(jnp.asarray(part) for part in np.triu_indices(blocks))
+    out, _ = lax.scan(add, jnp.zeros_like(parts), pairs)
+    return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :n]
+
+
 def _moved(source: Any, dsource: Any, v: Array) -> Array | None:
-    """The change of v K along a tangent of `source` = (kernel, hp, X), by rows of K rebuilt; None: nothing moves."""
-    return partial_jvp(lambda src: cross_matmul(src[0], src[1], src[2], src[2], v), source, dsource)
+    """The change of v K along a tangent of `source` = (kernel, hp, X), by blocks of K rebuilt; None: nothing moves."""
+    return partial_jvp(lambda src: _matmul(src[0], src[1], src[2], v), source, dsource)
 
 
 @jax.custom_jvp
@@ -83,7 +113,7 @@ class Gram(Operator):
     """K (n, n) stored whole.
 
     Derivative: K itself is a constant; a product v K moves with v through K and with (hp, X)
-    through rows of K rebuilt block by block.  In reverse mode the cotangent of K is a sum of T
+    through K rebuilt block by block, one half of it for both.  In reverse mode the cotangent of K is a sum of T
     outer products that each block receives its share of, so no n x n cotangent exists.
     """
 

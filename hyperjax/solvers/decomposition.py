@@ -41,26 +41,25 @@ class Decomposition(Solver):
     Iteration
         Where K is factored and has many rows: ProxGrad at once, in the space of the columns.  Where it is factored and
         there is no border: passes of DCD, whose cost does not grow with n.  Else
-        second-order SMO, fold by fold, on all samples where K is stored (on each fold's most violating ones where it
-        is factored or n is large), then one product with K brings the outputs up to date.  A pass leaves every
+        second-order SMO, fold by fold, then one product with K brings the outputs up to date.  A pass leaves every
         coefficient on the piece it began on: with several pieces (a tube's two sides) there are many short ones.
+        All samples take part in every pass: passes over the most violating ones alone find the same few support
+        vectors again and again, and come to rest far from the solution where there are more of them than places.
         Once all folds are within 1e-3, or the steps of `passes` long ones are spent, those not within `tol` go on with
         ProxGrad, whose first Newton step on (F) ends the search when the faces are already right.
     Stops when
         the largest violating pair (or coordinate, without border) is within tol: then kkt <= tol; or as ProxGrad does.
     Cost per step
-        O(q) a SMO step on q samples, O(T n^2) for the product.
+        O(n) a SMO step, O(T n^2) for the product.
     Guarantee
         SMO is monotone and feasible, so the bias cannot run away; ProxGrad converges from any start, K singular or not.
     """
 
     passes: int = static(default=16)
-    """SMO steps a fold, in passes of at most four times their samples and 1,000 more."""
+    """SMO steps a fold, in passes of at most four times the samples and 1,000 more; no effect where ProxGrad or DCD
+    begins at once."""
     max_steps: int = static(default=1000)
     """Most Newton steps after them."""
-    working_set: int = static(default=0)
-    """Samples of an SMO pass; 0 chooses: all of them up to 16,384 with K stored, else 1,024.  No effect, as `passes`,
-    where ProxGrad or DCD begins at once."""
 
     def supports(self, inner: Inner) -> str | None:
         """Piecewise linear losses, every operator, every bias."""
@@ -76,22 +75,20 @@ class Decomposition(Solver):
             return ProxGrad(max_steps=self.max_steps).solve(inner, init, tol)
         if not inner.border and inner.op.factors() is not None:
             return self._finish(inner, *DCD(max_steps=EPOCHS).solve(inner, init, jnp.maximum(tol, 1e-3)), tol)
-        n = inner.op.n
-        stored = inner.op.factors() is None
-        size = min(n, self.working_set or (n if n <= (16384 if stored else 2048) else 1024))
+        longest = 4 * inner.op.n + 1000
         levels = _levels(inner)
         z, _ = start_point(inner, init)
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f, left = _smo_pass(inner, levels, state, active, coarse, size)
-            b, worst, _ = _violations(inner, z, f)
+            z, f, left = _smo_pass(inner, levels, state, active, coarse, longest)
+            b, worst = _violations(inner, z, f)
             return (z, f, left), z, b, worst
 
         f = inner.op.matmul(z)
-        b, worst, _ = _violations(inner, z, f)
+        b, worst = _violations(inner, z, f)
         coarse = jnp.maximum(tol, 1e-3)
-        left = jnp.full_like(b, self.passes * _longest(size, n), jnp.int32)
+        left = jnp.full_like(b, self.passes * longest, jnp.int32)
         most = SHORT * self.passes
         point, stats = run(step, (z, f, left), inner, coarse, most, PATIENCE, first=(z, b, worst))
 
@@ -125,8 +122,8 @@ def _boxes(inner: Inner, levels: list[Array], z: Array, o: Array) -> Box:
     return box
 
 
-def _violations(inner: Inner, z: Array, f: Array) -> tuple[Array, Array, Array]:
-    """The bias (T,), the worst violation (T,) and each sample's own (T, n), in output units."""
+def _violations(inner: Inner, z: Array, f: Array) -> tuple[Array, Array]:
+    """The bias (T,) and the worst violation (T,), in output units."""
     low, high = inner.interval(z)
     up, down = low - f, high - f
     if inner.border:
@@ -136,40 +133,25 @@ def _violations(inner: Inner, z: Array, f: Array) -> tuple[Array, Array, Array]:
     else:
         b = jnp.zeros_like(f[:, 0])
         worst = jnp.maximum(jnp.maximum(jnp.max(up, axis=1), -jnp.min(down, axis=1)), 0.0)
-    own = jnp.maximum(jnp.maximum(up - b[:, None], b[:, None] - down), 0.0)
-    return b, worst, own
-
-
-def _longest(size: int, n: int) -> int:
-    """The most steps of a pass over `size` of n samples."""
-    return 4 * size + (1000 if size == n else 0)
+    return b, worst
 
 
 def _smo_pass(
-    inner: Inner, levels: list[Array], state: tuple[Array, Array, Array], active: Array, tol: Array, size: int
+    inner: Inner, levels: list[Array], state: tuple[Array, Array, Array], active: Array, tol: Array, longest: int
 ) -> tuple[Array, Array, Array]:
-    """Optimise each fold's `size` most violating (then free) samples; z, f and the steps left (T,) afterwards."""
+    """Optimise the active folds with at most `longest` steps; z, f and the steps left (T,) afterwards."""
     z, f, left = state
-    b, worst, own = _violations(inner, z, f)
+    b, worst = _violations(inner, z, f)
     box = _boxes(inner, levels, z, f + b[:, None])
-    interior = (z > box.low) & (z < box.high)
-    score = own + jnp.where(interior, 1e-3 * worst[:, None], 0.0)
-    everything = size == inner.op.n
-    goal = jnp.maximum(0.5 * tol, (0.002 if everything else 0.1) * worst)
-    goal = jnp.where(active & (worst > tol), goal, jnp.inf)
-    K = inner.op.whole() if everything else None
+    goal = jnp.where(active & (worst > tol), jnp.maximum(0.5 * tol, 0.002 * worst), jnp.inf)
+    K = inner.op.whole()
 
     def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
-        score, z, pull, low, high, goal, steps = x
-        if K is not None:
-            return smo(K, z, pull, low, high, goal, steps, inner.border)
-        index = lax.top_k(score.astype(jnp.float32), size)[1]
-        block = inner.op.block(index)
-        part, taken = smo(block, z[index], pull[index], low[index], high[index], goal, steps, inner.border)
-        return z.at[index].set(part), taken
+        z, pull, low, high, goal, steps = x
+        return smo(K, z, pull, low, high, goal, steps, inner.border)
 
-    steps = jnp.minimum(left, _longest(size, inner.op.n))
-    moved, taken = lax.map(fold, (score, z, box.target - f - b[:, None], box.low, box.high, goal, steps))
+    steps = jnp.minimum(left, longest)
+    moved, taken = lax.map(fold, (z, box.target - f - b[:, None], box.low, box.high, goal, steps))
     return moved, lax.cond(jnp.any(taken > 0), lambda: inner.op.matmul(moved), lambda: f), left - taken
 
 

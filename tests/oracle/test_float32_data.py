@@ -63,3 +63,26 @@ def test_a_grid_in_float32_loses_no_point_to_rounding():
     ours, kept = (result.history.to_dict()["value"] for result in table)
     assert np.all(np.isfinite(ours))
     assert np.isfinite(kept[0]) and not np.isfinite(kept[1])
+
+
+def test_a_kernel_on_more_rows_than_sixteen_thousand():
+    """More support vectors than any small working set holds: the search went through all of them, 1,024 at a time."""
+    from sklearn.svm import SVC
+
+    found = load("ijcnn1")
+    order = np.random.default_rng(0).permutation(len(found["y"]))[:17_000]
+    X, y = standardised(found["X"])[order].astype(np.float32), np.asarray(found["y"], np.float32)[order]
+    hp = {"loss": {"C": np.float32(1.0)}, "kernel": {"gamma": np.float32(1.0 / X.shape[1])}}
+    solution = hj.solve(hj.Problem(), hp, X, y).raise_if_failed()
+    assert int(solution.iterations) <= 10
+    peer = SVC(C=1.0, gamma=1.0 / X.shape[1], cache_size=2000).fit(X, y)
+    z, rows = np.zeros(len(y)), peer.support_
+    z[rows] = peer.dual_coef_[0]
+
+    def dual(z):
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        on = np.flatnonzero(z)
+        return y[on] @ z[on] - 0.5 * z[on] @ rbf_kernel(X[on].astype(float), gamma=1.0 / X.shape[1]) @ z[on]
+
+    assert dual(np.asarray(solution.z, float)) >= dual(z) * (1.0 - 1e-6)

@@ -328,7 +328,6 @@ def test_options_change_what_happens():
     ):
         assert np.all(steps(loss, bias, kind(**{option: 2})) == 2)
     assert np.any(steps(logistic, True, Trust(max_products=1)) != steps(logistic, True, Trust()))
-    assert np.any(steps(hinge, True, Decomposition(working_set=6)) != steps(hinge, True, Decomposition()))
     few, many = (solve(hinge, hj.kernels.RBF(), True, SGD(epochs=3, batch=m)).z for m in (2, 20))
     assert np.any(np.asarray(few) != np.asarray(many))
 

@@ -1,0 +1,86 @@
+"""Products with a kernel matrix that is built again in blocks: each block once for both sides of the diagonal."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import hyperjax as hj
+from hyperjax.operators import Gram, gram
+
+pytestmark = [
+    pytest.mark.no_extras,
+    pytest.mark.skipif(not jax.config.jax_enable_x64, reason="compares at float64 tolerances"),
+]
+
+N = 23
+RNG = np.random.default_rng(0)
+X = jnp.asarray(RNG.uniform(0.5, 2.0, size=(N, 3)))
+V, U = (jnp.asarray(RNG.normal(size=(2, N))) for _ in range(2))
+
+
+class Angle(hj.kernels.Kernel):
+    """Not defined at a row of zeros, where a filled block must not look."""
+
+    def k(self, x, z, hp):
+        return hp["scale"] * (x @ z) / (jnp.sqrt(x @ x) * jnp.sqrt(z @ z))
+
+    def init(self, X, y):
+        return {"scale": 1.5}
+
+
+KERNELS = [hj.kernels.RBF(gamma=0.6), hj.kernels.ARD(gamma=0.4), hj.kernels.ExpChi2(), Angle()]
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    """Blocks of 5 x 5, of which 23 rows leave the last one unfinished."""
+    monkeypatch.setattr(gram, "BLOCK_ENTRIES", 25)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("offset", [False, True])
+def test_every_derivative_is_that_of_the_whole_matrix(blocks, kernel, offset):
+    hp = jax.tree.map(jnp.asarray, kernel.init(X, None))
+
+    def ours(hp, X):
+        return jnp.vdot(U, Gram.build(kernel, hp, X, offset).matmul(V) ** 2)
+
+    def right(hp, X):
+        return jnp.vdot(U, (V @ (kernel.cross(hp, X, X) + float(offset))) ** 2)
+
+    for derivative in (
+        lambda f: f,
+        lambda f: jax.grad(f, argnums=(0, 1)),
+        lambda f: jax.jacfwd(f, argnums=(0, 1)),
+        jax.hessian,
+    ):
+        found, wanted = derivative(ours)(hp, X), derivative(right)(hp, X)
+        jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10), found, wanted)
+
+
+def test_a_matrix_given_whole_is_not_cut(blocks):
+    kernel, K = hj.kernels.Precomputed() * 2.0, np.asarray(hj.kernels.RBF().cross({"gamma": 0.5}, X, X))
+    hp = jax.tree.map(jnp.asarray, kernel.init(K, None))
+    found = jax.grad(lambda hp: jnp.vdot(U, Gram.build(kernel, hp, jnp.asarray(K), False).matmul(V)))(hp)
+    assert float(jax.tree.leaves(found)[0]) == pytest.approx(float(jnp.vdot(U, V @ K)), rel=1e-12)
+
+
+def test_half_of_the_blocks_are_built(blocks):
+    """Counted where the kernel is traced once and called for each pair."""
+    seen = []
+
+    class Counting(hj.kernels.Kernel):
+        def cross(self, hp, X, Z):
+            jax.debug.callback(lambda: seen.append(X.shape[0] * Z.shape[0]))
+            return hp["scale"] * (X @ Z.T)
+
+        def init(self, X, y):
+            return {"scale": 1.0}
+
+    kernel = Counting()
+    _, moved = jax.jvp(lambda s: gram._matmul(kernel, {"scale": s}, X, V), (1.0,), (1.0,))
+    jax.block_until_ready(moved)
+    jax.effects_barrier()
+    assert sum(seen) == 25 * 5 * 6 // 2
+    np.testing.assert_allclose(moved, V @ (X @ X.T), rtol=1e-12)
