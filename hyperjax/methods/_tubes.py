@@ -209,14 +209,6 @@ class TubeSearch(Search):
             self.low, self.high = (np.asarray(end, float) for end in (low, high))
         wanted = np.asarray(self.run.task.centre)
         self.theta = np.clip(wanted, self.low, self.high).astype(wanted.dtype)
-        room = 1e-6 * (1.0 + np.abs(wanted))
-        outside = np.asarray(self.coords.names)[np.abs(wanted - self.theta) > room]
-        if len(outside):
-            warnings.warn(
-                f"the start lies outside the bounds of {', '.join(outside)}: the search begins on the bound",
-                RuntimeWarning,
-                stacklevel=4,
-            )
 
     def tubes(self) -> Tubes:
         """The folds' problems at this search's coordinates."""

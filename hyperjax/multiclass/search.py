@@ -37,8 +37,8 @@ def search(inner: Rows, tol: Array) -> tuple[Array, Array]:
     Cost per step
         a Cholesky factor, a triangular inverse and a product, all n x n, for each class.
     Guarantee
-        feasible; tens of steps, slowly more as C grows, and no more than MAX_STEPS.  The coefficients it tends to are the most central ones, so the
-        face it ends on is right where K is singular as well.
+        feasible; tens of steps, slowly more as C grows, and no more than MAX_STEPS.  The coefficients it tends to are
+        the most central ones, so the face it ends on is right where K is singular as well.
     """
     most, own, d = inner.cost(), inner.rows(inner.y), inner.margins()
     in_play, K = (most > 0)[:, None], inner.op.base.whole()  # type: ignore[attr-defined]

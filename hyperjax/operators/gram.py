@@ -61,8 +61,8 @@ def _matmul(kernel: Any, hp: Any, X: Array, v: Array) -> Array:
         above, below = both(i, j)
         return out.at[i].add(above).at[j].add(below), None
 
-    pairs = tuple(jnp.asarray(part) for part in np.triu_indices(blocks))
-    out, _ = lax.scan(add, jnp.zeros_like(parts), pairs)
+    rows, columns = np.triu_indices(blocks)
+    out, _ = lax.scan(add, jnp.zeros_like(parts), (jnp.asarray(rows), jnp.asarray(columns)))
     return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :n]
 
 

@@ -241,6 +241,7 @@ def test_nested_score_never_shows_a_search_its_own_test_rows():
     assert score.value == pytest.approx(score.values.mean())
 
 
+@pytest.mark.filterwarnings("ignore:held out, the tuned machine")
 def test_a_tuned_threshold_begins_where_rows_lie_on_both_sides():
     """Few positives, and false negatives cost most: from 0 the first steps fall onto the plateau of "always yes"."""
     rng = np.random.default_rng(0)

@@ -24,6 +24,7 @@ def adapted(loss=None, kernel=None, X=R30, y=LABELS, folds=HALF, bias=True, **se
     return keerthi(problem, X, y, folds, progress=False, **settings)
 
 
+@pytest.mark.filterwarnings("ignore:held out, the tuned machine")
 def test_it_starts_where_the_paper_does():
     """Item 2: C = gamma = 1, value and slopes in the logarithms; the descent that follows from there."""
     result = adapted(inner_tol=1e-10)
@@ -37,6 +38,7 @@ def test_it_starts_where_the_paper_does():
     assert result.n_evaluations <= 25 and result.converged | (result.reason == "no_progress")
 
 
+@pytest.mark.filterwarnings("ignore:held out, the tuned machine")
 def test_a_weighted_hinge_with_a_threshold():
     """Item 1, weighted error with the threshold as a hyperparameter: nine coordinates and their slopes."""
     start = {

@@ -30,6 +30,7 @@ def test_letters_of_splice_in_another_order():
     np.testing.assert_array_equal(y, again)
 
 
+@pytest.mark.filterwarnings("ignore:held out, the tuned machine")
 def test_errata_of_keerthi():
     """Every finding has the numbers that section 4 of its page gives."""
     from experiments.errata import keerthi as errata
