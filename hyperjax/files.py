@@ -54,7 +54,7 @@ def replacing(path: Any) -> Iterator[IO[bytes]]:
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        raw = open(temporary, "xb")  # noqa: SIM115
+        raw = open(temporary, "xb")
     except OSError as error:  # about the file that was asked for
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:

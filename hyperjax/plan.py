@@ -1,6 +1,7 @@
 """What a search is asked to do, checked on the host and turned into tasks."""
 
 import warnings
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jax
@@ -20,12 +21,14 @@ from .problem import Problem
 from .sparse import is_sparse
 from .types import Array, Hyperparameters
 
-__all__ = ["Plan", "prepare", "split"]
+__all__ = ["Plan", "prepare", "several", "split"]
 
 MANY = 10
 """From more coordinates than this on the prior is on by default."""
 SPREAD = 2.0
 """The prior's standard deviation on log hyperparameters, one for all data."""
+NAMED = 5
+"""Hyperparameters that a warning names."""
 QUICK_ROWS = 1500
 """Up to this many rows compiling takes longer than most searches: programs are then compiled quickly."""
 
@@ -153,30 +156,37 @@ def prepare(
         problem, X, y, weights, rows, criterion, hp, usual, _stages(stages, problem, hp), prior, bounds, hold, solver,
         quick, isinstance(folds, str),
     )  # fmt: skip
-    for stage in plan.stages:  # a name that does not exist is refused before the first stage runs
-        coords = plan.coords(stage, hp)
-        if init is not None and stage is plan.stages[0]:
-            _within(coords, hp, {**usual, "criterion": own})
+    # a name that does not exist is refused before the first stage runs
+    stages = [plan.coords(stage, hp) for stage in plan.stages]
+    if init is not None:
+        _told_of_bounds(stages, hp, {**usual, "criterion": own})
     return plan
 
 
-def _within(coords: Coordinates, hp: Hyperparameters, usual: Hyperparameters) -> None:
+def _told_of_bounds(stages: list[Coordinates], hp: Hyperparameters, usual: Hyperparameters) -> None:
     """A warning where start values somebody gave lie outside their bounds; the library's own move quietly."""
-    theta, low, high = (np.asarray(part, float) for part in (coordinates.real(coords, hp), coords.low, coords.high))
-    slack = 1e-5 * (1.0 + np.abs(theta))
-    outside, at = (theta < low - slack) | (theta > high + slack), 0
-    before = dict(flatten(usual))
-    for path, size in zip(coords.paths, coords.sizes, strict=True):
-        part, at = outside[at : at + size], at + size
-        given = dict(flatten(hp))[path]
-        if part.any() and not np.array_equal(np.asarray(given), np.asarray(before[path])):
-            name, value = dotted(path), np.ravel(np.asarray(given))[0]
-            warnings.warn(
-                f"init: {name} = {value:g} lies outside its bounds, and the search starts at the nearest: widen them "
-                f"with bounds={{{name!r}: (low, high)}}, or start inside",
-                RuntimeWarning,
-                stacklevel=4,
-            )
+    given, own = dict(flatten(hp)), dict(flatten(usual))
+    outside: dict[str, None] = {}
+    for coords in stages:
+        theta, low, high = (np.asarray(part, float) for part in (coordinates.real(coords, hp), coords.low, coords.high))
+        slack = 1e-5 * (1.0 + np.abs(theta))
+        chosen = [not np.array_equal(np.asarray(given[path]), np.asarray(own[path])) for path in coords.paths]
+        wrong = np.repeat(chosen, coords.sizes) & ((theta < low - slack) | (theta > high + slack))
+        outside |= dict.fromkeys(name for name, off in zip(coords.names, wrong, strict=True) if off)
+    if outside:
+        warnings.warn(
+            f"init: {several(outside)} lies outside its bounds, and the search starts at the nearest: widen them with "
+            "bounds=, or start inside",
+            RuntimeWarning,
+            stacklevel=4,
+        )
+
+
+def several(names: Iterable[str]) -> str:
+    """The first few names, and how many more there are."""
+    names = list(names)
+    more = len(names) - NAMED
+    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMED])} and {more} more"
 
 
 def _usual(problem: Any, X: Any, y: Any) -> Hyperparameters:

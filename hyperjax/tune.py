@@ -31,8 +31,6 @@ OPTIMIZERS = ("bfgs", "lbfgs")
 AT_KINKS = ("any", "min-norm")
 SPREAD_OF_STARTS = 1.5
 """Standard deviation of further starts around the first, in log units."""
-NAMED = 5
-"""Hyperparameters on their bounds that a warning names."""
 CHEAP = 1 << 24
 """Numbers in what stands for the kernel matrix up to which the final model is trained by the search's own program: a
 repeated search pays for it with one more evaluation, the first is spared the compilation of another program."""
@@ -251,7 +249,8 @@ def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str
     at_bounds = _at_bounds(run, best)
     if at_bounds:
         warnings.warn(
-            f"the optimum sits on the bounds of {_several(at_bounds)}: widen them with bounds= if they were not meant",
+            f"the optimum sits on the bounds of {planning.several(at_bounds)}: widen them with bounds= if they were "
+            "not meant",
             RuntimeWarning,
             stacklevel=3,
         )
@@ -267,12 +266,6 @@ def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str
         plan.problem, hp, best.value, hard, solution, run.history, plan.criterion, plan.folds, plan.hp, reason,
         run.evaluations, run.seconds, at_bounds, details, run.task,
     )  # fmt: skip
-
-
-def _several(names: tuple[str, ...]) -> str:
-    """The first few names, and how many more there are."""
-    more = len(names) - NAMED
-    return ", ".join(names) if more <= 0 else f"{', '.join(names[:NAMED])} and {more} more"
 
 
 def _says_nothing(plan: Plan, hard: float | None) -> bool:

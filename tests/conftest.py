@@ -29,10 +29,10 @@ atexit.register(shutil.rmtree, _kept, ignore_errors=True)
 os.environ["JAX_COMPILATION_CACHE_DIR"] = _kept
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
 
-import importlib.util  # noqa: E402
+import importlib.util
 
-import jax  # noqa: E402
-import jaxtyping  # noqa: E402
+import jax
+import jaxtyping
 
 # In these rooms every annotation is checked at every call, shapes included.  The doors people come in by take more than
 # they name, and answer what they cannot take in words of their own.
@@ -45,8 +45,8 @@ jax.config.update("jax_enable_x64", not FLOAT32)
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 
-import numpy as np  # noqa: E402
-import pytest  # noqa: E402
+import numpy as np
+import pytest
 
 
 @pytest.fixture(autouse=True)

@@ -111,7 +111,7 @@ def _errors(outputs: Any, inputs: Any, labels: bool) -> dict[str, float]:
     def value(flat: Any) -> Any:
         return jnp.mean(jax.nn.softplus(probe * outputs(back(flat))))
 
-    of_hp = lambda part: outputs(back(flat.at[:hp_size].set(part)))  # noqa: E731
+    of_hp = lambda part: outputs(back(flat.at[:hp_size].set(part)))
     gradient = jax.jit(jax.grad(value))
     directions = [*np.eye(flat.size)[:hp_size], *(moving * rng.standard_normal((3, flat.size)))]
     exact, quotient, turn, turned = [], [], [], []
@@ -125,7 +125,7 @@ def _errors(outputs: Any, inputs: Any, labels: bool) -> dict[str, float]:
         turned.append(np.asarray((gradient(flat + STEP * v) - gradient(flat - STEP * v)) / (2 * STEP))[moving > 0])
     forward, backward = jax.jit(jax.jacfwd(of_hp))(flat[:hp_size]), jax.jit(jax.jacrev(of_hp))(flat[:hp_size])
     u, v = jnp.asarray(rng.standard_normal((T, N))), jnp.asarray(moving * rng.standard_normal(flat.size))
-    whole = lambda flat: outputs(back(flat))  # noqa: E731
+    whole = lambda flat: outputs(back(flat))
     left = float(jnp.vdot(u, jax.jit(lambda v: jax.jvp(whole, (flat,), (v,))[1])(v)))
     right = float(jnp.vdot(jax.jit(lambda u: jax.vjp(whole, flat)[1](u)[0])(u), v))
     return {

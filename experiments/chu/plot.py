@@ -7,10 +7,10 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from experiments import common  # noqa: E402
-from experiments.chu.report import LOOSE, TIGHT, one  # noqa: E402
+from experiments import common
+from experiments.chu.report import LOOSE, TIGHT, one
 
 HERE = Path(__file__).parent
 COLOURS = {"newton": "#1b6ca8", "dual": "#d95f02"}

@@ -172,7 +172,7 @@ def distance_rows(one: data.Task, table: dict[str, Any], budget: float) -> list[
     search, _, _ = path(one.problem(LOSSES["LR"]), one.X, one.y, one.folds, C_min=C, C_max=C, stop=None, progress=False)
     phi = book.rows(search.plan.problem, search.plan.hp, search.plan.X)
     hp = search.hp(np.log([C]))
-    number = lambda v: jnp.asarray(v, phi.dtype)  # noqa: E731
+    number = lambda v: jnp.asarray(v, phi.dtype)
     program = book.compiled(_sweep.step, False)
     key = jax.random.key(0)
 

@@ -6,9 +6,9 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from experiments import common  # noqa: E402
+from experiments import common
 
 HERE = Path(__file__).parent
 COLOURS = {"bilevel-SGD": "#d95f02", "SGD+DCD": "#1b6ca8", "SGD+DCD, exact": "#2a9d4b"}

@@ -110,7 +110,7 @@ def grid(kind: str, X: Any, y: Any, folds: Any, every: int = 1) -> dict[str, flo
 def halving(kind: str, X: Any, y: Any, folds: Any, seed: int) -> dict[str, float]:
     """HalvingRandomSearchCV over the grid's box, with two jobs."""
     from scipy.stats import loguniform
-    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401  its import is the switch
     from sklearn.model_selection import HalvingRandomSearchCV
 
     box = {name: loguniform(axis[0], axis[-1]) for name, axis in GRIDS[kind].items()}

@@ -9,10 +9,10 @@ import matplotlib
 import numpy as np
 
 matplotlib.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
+import matplotlib.pyplot as plt
 
-from experiments import common  # noqa: E402
-from experiments.speed import table as lines  # noqa: E402
+from experiments import common
+from experiments.speed import table as lines
 
 HERE = Path(__file__).parent
 COLOURS = {True: "#2a9d4b", False: "#c8321f", None: "#888888"}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 
-from experiments.speed import run  # noqa: E402  the line above lets this file run by its path
+from experiments.speed import run
 
 if __name__ == "__main__":
     run.part(("search-*", "fresh-*", "growth-hyperparameters"))

@@ -21,6 +21,7 @@ class LogLoss(Criterion):
     """
 
     labels: ClassVar[bool] = True
+
     def value(self, o, y, w, hp):
         return mean(jnp.logaddexp(0.0, -y * o), w)
 

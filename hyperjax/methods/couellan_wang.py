@@ -29,7 +29,7 @@ class BilevelSGD(Rule):
         """w <- w - (w - C y_l x_l) / k, then C by the sign of - y_q y_l x_q'x_l."""
         inner_key, outer_key = jax.random.split(key)
         length = 1.0 / k.astype(state.C.dtype)
-        l, found = _steps.draw(inner_key, jnp.where(state.w @ split.signed.T < 1.0, split.s, 0.0))  # noqa: E741
+        l, found = _steps.draw(inner_key, jnp.where(state.w @ split.signed.T < 1.0, split.s, 0.0))  # noqa: E741  the paper's index
         push = jnp.where(found, length * state.C, 0.0)
         row = split.signed[l]
         w = (1.0 - length) * state.w + push[:, None] * row

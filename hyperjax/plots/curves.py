@@ -20,6 +20,7 @@ WIDE = 3
 REGRESSION = ("absolute_error", "r2", "squared_error")
 """Criteria that measure a distance from the target; the others look at its sign."""
 
+
 @dataclasses.dataclass
 class CurvesDisplay:
     """One panel a criterion: its value and its hard counterpart along one hyperparameter, the others as tuned.

@@ -8,7 +8,7 @@ They stand where GridSearchCV(SVC(), ..) would: in pipelines, in cross_val_score
 """
 
 try:
-    import sklearn as _sklearn  # noqa: F401
+    import sklearn as _sklearn  # noqa: F401  whether it is there
 except ImportError as error:
     raise ImportError("hyperjax.sklearn needs scikit-learn: pip install 'hyperjax[sklearn]'") from error
 

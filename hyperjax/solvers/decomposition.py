@@ -76,12 +76,12 @@ class Decomposition(Solver):
         if not inner.border and inner.op.factors() is not None:
             return self._finish(inner, *DCD(max_steps=EPOCHS).solve(inner, init, jnp.maximum(tol, 1e-3)), tol)
         longest = 4 * inner.op.n + 1000
-        levels = _levels(inner)
+        levels, K = _levels(inner), inner.op.whole()
         z, _ = start_point(inner, init)
         z = _project(z, levels[0], levels[-1], inner.border)
 
         def step(state: Any, active: Array):
-            z, f, left = _smo_pass(inner, levels, state, active, coarse, longest)
+            z, f, left = _smo_pass(inner, K, levels, state, active, coarse, longest)
             b, worst = _violations(inner, z, f)
             return (z, f, left), z, b, worst
 
@@ -137,14 +137,19 @@ def _violations(inner: Inner, z: Array, f: Array) -> tuple[Array, Array]:
 
 
 def _smo_pass(
-    inner: Inner, levels: list[Array], state: tuple[Array, Array, Array], active: Array, tol: Array, longest: int
+    inner: Inner,
+    K: Array,
+    levels: list[Array],
+    state: tuple[Array, Array, Array],
+    active: Array,
+    tol: Array,
+    longest: int,
 ) -> tuple[Array, Array, Array]:
     """Optimise the active folds with at most `longest` steps; z, f and the steps left (T,) afterwards."""
     z, f, left = state
     b, worst = _violations(inner, z, f)
     box = _boxes(inner, levels, z, f + b[:, None])
     goal = jnp.where(active & (worst > tol), jnp.maximum(0.5 * tol, 0.002 * worst), jnp.inf)
-    K = inner.op.whole()
 
     def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
         z, pull, low, high, goal, steps = x

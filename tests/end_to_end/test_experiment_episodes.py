@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("qpax")
 pytest.importorskip("sklearn")
 
-from experiments.speed import episodes  # noqa: E402
+from experiments.speed import episodes
 
 
 @pytest.mark.skipif(not jax.config.jax_enable_x64, reason="the table is in float64")

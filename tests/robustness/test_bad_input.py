@@ -105,7 +105,7 @@ def test_weights():
     two = np.stack([np.ones(N), np.zeros(N)])
     refused(lambda: hj.solve(PROBLEM, hp(), X, Y, weights=two), "weights[1] are all zero", "positive")
     only_tested = np.asarray(FOLDS.test[1])
-    call = lambda: hj.cross_solve(PROBLEM, hp(), X, Y, FOLDS, weights=only_tested)  # noqa: E731
+    call = lambda: hj.cross_solve(PROBLEM, hp(), X, Y, FOLDS, weights=only_tested)
     refused(call, "weights leave fold 1 without a training row", "positive")
 
 

@@ -71,7 +71,7 @@ def test_values_out_of_their_domain_under_jit_fail():
     def code(h: Any, y: Any, weights: Any) -> Any:
         return hj.solve(PROBLEM, h, X, y, weights=weights).code
 
-    as_arrays = lambda **values: jax.tree.map(jnp.asarray, hp(**values))  # noqa: E731
+    as_arrays = lambda **values: jax.tree.map(jnp.asarray, hp(**values))
     ones = np.ones(N)
     for what, arguments in {
         "C = 0": (as_arrays(C=0.0), Y, ones),

@@ -12,7 +12,7 @@ import hyperjax as hj
 N = 60
 RNG = np.random.default_rng(3)
 Y = np.where(RNG.random(N) < 0.3, 1.0, -1.0)
-O = np.round(RNG.normal(size=N) + 0.7 * Y, 1)  # ties within and between the classes  # noqa: E741
+O = np.round(RNG.normal(size=N) + 0.7 * Y, 1)  # ties within and between the classes  # noqa: E741  outputs, as everywhere
 O[:3] = 0.0
 # every third row has no weight, the others whole ones, so that repeating rows is a second oracle
 W = np.where(np.arange(N) % 3 == 0, 0.0, RNG.integers(1, 4, size=N).astype(float))

@@ -129,7 +129,7 @@ def test_hessian_in_the_hyperparameters(kernel):
     flat, back = ravel_pytree(kernel.init(jnp.asarray(X), None))
     if flat.size == 0:
         return
-    value = lambda t: u @ kernel.cross(back(t), jnp.asarray(X), jnp.asarray(X)) @ u  # noqa: E731
+    value = lambda t: u @ kernel.cross(back(t), jnp.asarray(X), jnp.asarray(X)) @ u
     slope = jax.jit(jax.grad(value))
     expected = np.array([(slope(flat + 1e-5 * e) - slope(flat - 1e-5 * e)) / 2e-5 for e in np.eye(flat.size)])
     np.testing.assert_allclose(
@@ -197,7 +197,7 @@ def test_distances_far_from_the_origin_in_float32():
 @needs_x64
 def test_width_and_curvature_on_identical_rows():
     x = jnp.asarray(X[0])
-    k = lambda t: kernels.ARD().cross({"gamma": jnp.asarray([0.2, 0.3, 0.4])}, t[None, :], jnp.asarray(X))[0, 0]  # noqa: E731
+    k = lambda t: kernels.ARD().cross({"gamma": jnp.asarray([0.2, 0.3, 0.4])}, t[None, :], jnp.asarray(X))[0, 0]
     np.testing.assert_allclose(jax.grad(k)(x), 0.0, atol=1e-14)
     np.testing.assert_allclose(jax.hessian(k)(x), np.diag([-0.4, -0.6, -0.8]), atol=1e-12)
     off = jax.grad(lambda g: kernels.ARD().cross({"gamma": g}, jnp.asarray(X), jnp.asarray(Z))[1, 2])(jnp.zeros(3))
@@ -210,7 +210,7 @@ def test_polynomial_of_negative_and_zero_bases(degree):
     x, z = jnp.asarray([[1.0], [-2.0], [0.0]]), jnp.asarray([[1.5]])
     base, n = np.array([1.5, -3.0, 0.0]) * 0.7, int(degree)
     kernel, hp = kernels.Polynomial(), {"gamma": jnp.asarray(0.7), "coef0": jnp.asarray(0.0), "degree": degree}
-    column = lambda hp: kernel.cross(hp, x, z)[:, 0]  # noqa: E731
+    column = lambda hp: kernel.cross(hp, x, z)[:, 0]
     np.testing.assert_allclose(column(hp), base**n, rtol=1e-13)
     np.testing.assert_allclose(jax.jacrev(column)(hp)["coef0"], n * base ** (n - 1), rtol=1e-13)
     second = jax.jacfwd(jax.jacrev(column))(hp)["coef0"]["coef0"]
@@ -224,7 +224,7 @@ def test_polynomial_of_negative_and_zero_bases(degree):
 
 def test_chi_squared_of_empty_bins():
     x = jnp.asarray([[0.0, 1.0], [0.0, 0.0], [2.0, 0.0]])
-    value = lambda x: kernels.ExpChi2().cross({"gamma": 0.5}, x, x).sum()  # noqa: E731
+    value = lambda x: kernels.ExpChi2().cross({"gamma": 0.5}, x, x).sum()
     K = kernels.ExpChi2().cross({"gamma": 0.5}, x, x)
     np.testing.assert_allclose(K, np.exp(-0.5 * np.array([[0, 1, 3], [1, 0, 2], [3, 2, 0]])), rtol=RTOL)
     assert np.all(np.isfinite(jax.grad(value)(x))) and kernels.ExpChi2().problem_with(np.asarray(x), {}) is None
@@ -265,7 +265,7 @@ def test_columns_in_every_spelling():
 
 
 def test_algebra_and_bare_callables():
-    dot = lambda x, z: jnp.sum(x * z)  # noqa: E731
+    dot = lambda x, z: jnp.sum(x * z)
     kernel = 2.0 * (kernels.Linear() + dot) * kernels.RBF(gamma=0.3) + kernels.Scaled(dot)
     hp = kernel.init(jnp.asarray(X), None)
     inner = X @ Z.T

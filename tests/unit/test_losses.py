@@ -127,7 +127,7 @@ def test_prox_derivatives_are_central_differences(loss, rng):
     @jax.jit
     def report(x, direction):
         """The value, the gradient along the direction and the Hessian times it."""
-        of_flat = lambda x: value(*rebuild(x))  # noqa: E731
+        of_flat = lambda x: value(*rebuild(x))
         gradient, second = jax.jvp(jax.grad(of_flat), (x,), (direction,))
         return of_flat(x), gradient, second
 

@@ -128,7 +128,7 @@ def test_derivatives_of_every_order_by_hand(rng):
         return y + jnp.sign(r) * size
 
     every = (0, 1, 2, 3)
-    automatic = lambda *args: prox.prox(Tube(), *args)  # noqa: E731
+    automatic = lambda *args: prox.prox(Tube(), *args)
     for take in (lambda f: jax.jacfwd(f, every), lambda f: jax.jacrev(f, every)):
         for one, other in zip(
             *(jax.tree.leaves(jax.jit(take(f))(v, y, ts, hp)) for f in (automatic, by_hand)), strict=True
@@ -150,7 +150,7 @@ def test_a_kink_whose_place_is_a_nonlinear_function():
     # exp(o) - a below the kink is concave, but the proximal objective stays convex for small ts.
     a = jnp.asarray(2.0)
     v, y, ts = _array(0.7), _array(1.0), _array(0.1)
-    place = lambda a, v: prox.prox(Root(), v, y, ts, {"a": a, "C": 1.0})[0]  # noqa: E731
+    place = lambda a, v: prox.prox(Root(), v, y, ts, {"a": a, "C": 1.0})[0]
     np.testing.assert_allclose(place(a, v), np.log(2.0), rtol=1e-14)
     gradient = jax.jit(jax.grad(place, argnums=(0, 1)))(a, v)
     np.testing.assert_allclose(gradient[0], 0.5, rtol=1e-9)
@@ -164,7 +164,7 @@ def test_hessians_of_smooth_losses_are_differences_of_gradients(loss, rng):
     y = jnp.asarray(np.where(rng.random(12) < 0.5, -1.0, 1.0))
     v, ts = jnp.asarray(rng.normal(size=12)), jnp.asarray(rng.uniform(0.1, 2.0, size=12))
     hp = jax.tree.map(jnp.asarray, loss.init(None, None))
-    value = lambda hp: jnp.sum(loss.prox(v, y, ts, hp) ** 2)  # noqa: E731
+    value = lambda hp: jnp.sum(loss.prox(v, y, ts, hp) ** 2)
     hessian, gradient = jax.jit(jax.hessian(value))(hp), jax.jit(jax.grad(value))
     for name, leaf in hp.items():
         step = 1e-5 * leaf
@@ -223,7 +223,7 @@ def test_undefined_slopes_beyond_the_solution_do_no_harm():
 def test_fields_of_the_loss_and_integers_pass_through():
     v, y, ts = _array(0.9, -3.0, 4.0), _array(1.0, 1.0, 1.0), _array(0.5, 0.5, 0.5)
     hp = {"C": _array(1.0)[0], "times": jnp.asarray(2)}
-    place = lambda kink, hp: prox.prox(Scaled(kink=kink), v, y, ts, hp)  # noqa: E731
+    place = lambda kink, hp: prox.prox(Scaled(kink=kink), v, y, ts, hp)
     kink = _array(1.25)[0]
     np.testing.assert_allclose(place(kink, hp), [1.25, -2.0, 4.0], rtol=1e-6)
     np.testing.assert_allclose(jax.jacfwd(place)(kink, hp), [1.0, 0.0, 0.0], atol=TIGHT)
