@@ -23,7 +23,7 @@ from .kernels.linear import Linear
 from .kernels.scaled import Scaled
 from .losses.base import Loss
 from .losses.wrapped import Wrapped
-from .problem import Problem
+from .problem import Problem, begun
 from .results import Code
 from .solvers.loop import Solver
 from .sparse import Matrix, is_sparse, matrix
@@ -166,7 +166,7 @@ def hyperparameters(problem: Problem, hp: Any, X: Array, y: Array) -> Hyperparam
     """hp with the structure of problem.init, as arrays of X's float type; the criterion's own are left to it."""
     if not isinstance(hp, dict):
         raise ValueError(f'hp is {_named(hp)}: pass a dict {{"loss": {{..}}, "kernel": {{..}}}} like problem.init')
-    wanted = jax.eval_shape(problem.init, X, y)
+    wanted = begun.eval_shape(problem, X, y)
     return _conform("hp", {name: part for name, part in hp.items() if name != "criterion"}, wanted, X.dtype)
 
 

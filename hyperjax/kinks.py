@@ -18,7 +18,6 @@ Source
     nearest point; Burke, Lewis & Overton (2005) for gradients from a neighbourhood in a search.
 """
 
-import functools
 from typing import Any, NamedTuple
 
 import jax
@@ -27,11 +26,12 @@ import numpy as np
 from jax import lax
 from jax.flatten_util import ravel_pytree
 
+from .compiling import compiled
 from .faces import breakpoints
 from .implicit import attach
 from .losses.piecewise import Piecewise
 from .minimum_norm import minimum_norm
-from .objective import QUICK, Task
+from .objective import Task
 from .problem import Inner
 from .prox import has_kinks
 from .types import Array
@@ -157,18 +157,13 @@ def _push(function: Any, hp: Any, moved: Any) -> tuple[Array, Array, Any]:
     return value, slope, change
 
 
-@functools.cache
-def _compiled(function: Any, quick: bool) -> Any:
-    return jax.jit(function, compiler_options=QUICK if quick else None)
-
-
-def nearest(task: Task, at: Any, solution: Any, width: float, quick: bool = False) -> Samples:
+def nearest(task: Task, at: Any, solution: Any, width: float, compilation: str = "full") -> Samples:
     """The samples of a solution within `width` of their kinks, the nearest as far as MOST assignments reach.
 
     `at` is theta, or a tree of hyperparameters.
     """
     program = _nearest_at if isinstance(at, jax.Array) else _nearest
-    distance, side = map(np.asarray, _compiled(program, quick)(task, at, solution))
+    distance, side = map(np.asarray, compiled(program, compilation)(task, at, solution))
     found = np.argwhere(distance <= width)
     found = found[np.argsort(distance[tuple(found.T)], kind="stable")]
     counts = np.zeros(len(distance), int)
@@ -194,7 +189,7 @@ def assignments(samples: Samples) -> np.ndarray:
     return np.asarray(out)
 
 
-def gradients(task: Task, at: Any, solution: Any, samples: Samples, quick: bool = False) -> np.ndarray:
+def gradients(task: Task, at: Any, solution: Any, samples: Samples, compilation: str = "full") -> np.ndarray:
     """The criterion's gradient at every one of the `assignments`, (R, k); one program whatever their number."""
     sides = assignments(samples)
     padded = np.zeros((MOST + 1, MOST), np.int32)
@@ -203,7 +198,7 @@ def gradients(task: Task, at: Any, solution: Any, samples: Samples, quick: bool 
     places = np.full((2, MOST), task.X.shape[0], np.int32)
     places[0] = 0
     places[:, : sides.shape[1]] = samples.fold, samples.row
-    program = _compiled(_gradients, quick)
+    program = compiled(_gradients, compilation)
     found = program(task, at, solution, *map(jnp.asarray, (*places, padded)), jnp.asarray(len(sides), jnp.int32))
     return np.asarray(found, float)[: len(sides)]
 
@@ -225,17 +220,19 @@ def least(samples: Samples, found: np.ndarray, width: float, normals: Any = ()) 
     return found[0] + columns @ p[: columns.shape[1]]
 
 
-def least_gradient(task: Task, theta: Array, solution: Any, gradient: np.ndarray, quick: bool = False) -> np.ndarray:
+def least_gradient(
+    task: Task, theta: Array, solution: Any, gradient: np.ndarray, compilation: str = "full"
+) -> np.ndarray:
     """What a search follows at theta in the place of its gradient.
 
     The element of least norm over the samples within WIDTH of their kinks; where it is next to nothing beside the
     gradient, over those within a tenth of that, and so on down to NARROWEST: far from a kink the way leads to it,
     on it along it.
     """
-    samples = nearest(task, theta, solution, WIDTH, quick)
+    samples = nearest(task, theta, solution, WIDTH, compilation)
     if not len(samples.row):
         return gradient
-    found = gradients(task, theta, solution, samples, quick)
+    found = gradients(task, theta, solution, samples, compilation)
     found = found + (gradient - found[0])  # the prior, and what rounding leaves between both programs
     at, low, high = (np.asarray(part, float) for part in (theta, task.coords.low, task.coords.high))
     # the search projects on the bounds: what they hold back counts for nothing
@@ -257,7 +254,7 @@ def directional(task: Task, hp: Any, moved: Any, solution: Any, samples: Samples
     """The one-sided slope of the criterion along `moved`; a RuntimeError where no assignment agrees with itself."""
     sides = np.zeros((task.classes * task.folds.n_folds, task.X.shape[0]), np.int32)
     sides[samples.fold, samples.row] = samples.side
-    program = _compiled(_along, False)
+    program = compiled(_along, False)
     for _ in range(8 * len(samples.row) + 8):
         slope, wrong = program(task, hp, moved, solution, jnp.asarray(sides))
         wrong = np.asarray(wrong)

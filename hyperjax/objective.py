@@ -7,7 +7,6 @@ Derivative
     One adjoint solve for all folds and coordinates, by the rule of implicit.py.
 """
 
-import functools
 from typing import Any
 
 import jax
@@ -15,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from .compiling import compiled
 from .coordinates import Coordinates, real
 from .criteria.base import apply, hard, number
 from .folds import Folds
@@ -24,9 +24,6 @@ from .solve import Solution, held_out, solve_batch
 from .types import Array, Module, static
 
 __all__ = ["Task", "differentiate", "evaluate", "evaluate_many", "size", "slope", "train"]
-
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-"""Compiler options that take a third of the compile time; evaluations then take two to six times as long."""
 
 
 class Task(Module):
@@ -81,8 +78,7 @@ class Task(Module):
         """Held-out outputs (n,), (R, n) with repeats, and a class axis before them where there is one; all the rest."""
         y, s = self.batch()
         fitted = {name: part for name, part in hp.items() if name != "criterion"}
-        loss, at = self.problem.loss.expand(fitted["loss"])
-        scale = lax.stop_gradient(jax.vmap(lambda y: loss.scale(y, at))(y))
+        scale = lax.stop_gradient(jax.vmap(lambda y: self.problem.growth(fitted["loss"], y))(y))
         init = lax.stop_gradient((start[0] * scale, start[1]))
         parts = solve_batch(self.problem, fitted, self.X, y, s, init, self.solver, tol)
         outputs = self.judged(fitted, y, s, parts["z"], parts["outputs"], parts["code"])
@@ -139,21 +135,18 @@ def _of_classes(parts: dict[str, Array], y: Array) -> dict[str, Array]:
     return {name: part[:: part.shape[0] // y.shape[0]] for name, part in parts.items()}
 
 
-@functools.cache
-def _compiled(function: Any, quick: bool) -> Any:
-    return jax.jit(function, compiler_options=QUICK if quick else None)
-
-
-def evaluate(task: Task, theta: Array, start: Any, tol: Array, quick: bool = False) -> tuple[Array, dict[str, Any]]:
+def evaluate(
+    task: Task, theta: Array, start: Any, tol: Array, compilation: str = "full"
+) -> tuple[Array, dict[str, Any]]:
     """(J, facts) at theta: value, hard, kkt, gap, code, iterations and the `start` of the next evaluation."""
-    return _compiled(_objective, quick)(task, theta, start, tol)
+    return compiled(_objective, compilation)(task, theta, start, tol)
 
 
 def differentiate(
-    task: Task, theta: Array, start: Any, tol: Array, quick: bool = False
+    task: Task, theta: Array, start: Any, tol: Array, compilation: str = "full"
 ) -> tuple[Array, Array, dict[str, Any]]:
     """(J, gradient, facts) at theta: one solve of all folds and one adjoint solve."""
-    return _compiled(slope, quick)(task, theta, start, tol)
+    return compiled(slope, compilation)(task, theta, start, tol)
 
 
 def size(task: Task) -> int:
@@ -166,24 +159,31 @@ def size(task: Task) -> int:
     return sum(leaf.size for leaf in jax.tree.leaves(jax.eval_shape(operator)))
 
 
-def train(task: Task, hp: Any, tol: Array, quick: bool = False, start: Any = None) -> Solution:
+def train(task: Task, hp: Any, tol: Array, compilation: str = "full", start: Any = None) -> Solution:
     """The model on all rows at hp, k of them where y has k rows.
 
-    With the `start` of a search it is `differentiate` that runs, every fold training on all rows: a search has that
-    program compiled, and another often takes longer to compile than all its folds to solve.
+    With the `start` of a search it is `differentiate` that runs, the first fold training on all rows and the others on
+    none: a search has that program compiled, and another often takes longer to compile than all its folds to solve.
+    A row begins at the mean of the folds it trained.
     """
     fitted = {name: part for name, part in hp.items() if name != "criterion"}
     if start is None:
-        parts = _compiled(_trained, quick)(task, fitted, tol)
+        parts = compiled(_trained, compilation)(task, fitted, tol)
     else:
-        folds = task.folds.replace(train=jnp.asarray(np.ones(task.folds.train.shape, task.folds.train.dtype)))
-        coords = task.coords.replace(template=hp)
+        coords, train = task.coords.replace(template=hp), np.asarray(task.folds.train, start[0].dtype)
+        alone = np.zeros_like(train)
+        alone[0] = 1
+        folds = task.folds.replace(train=jnp.asarray(alone, task.folds.train.dtype))
         everybody = task.replace(folds=folds, coords=coords)
-        _, _, facts = _compiled(slope, quick)(everybody, real(coords, hp), start, tol)
+        z, b = (np.asarray(part).reshape(task.classes, len(train), -1) for part in start)
+        z = alone * np.sum(z * train / np.maximum(train.sum(axis=0), 1), axis=1, keepdims=True)
+        b = alone[:, :1] * b.mean(axis=1, keepdims=True)
+        start = jnp.asarray(z.reshape(start[0].shape)), jnp.asarray(b.reshape(start[1].shape))
+        _, _, facts = compiled(slope, compilation)(everybody, real(coords, hp), start, tol)
         parts = _of_classes(facts["fit"], task.y)
     return Solution(task.problem, fitted, task.X, **parts)
 
 
-def evaluate_many(task: Task, thetas: Array, tol: Array, quick: bool = False) -> tuple[Array, dict[str, Any]]:
+def evaluate_many(task: Task, thetas: Array, tol: Array, compilation: str = "full") -> tuple[Array, dict[str, Any]]:
     """(J, facts) at the rows of thetas, each from a cold start, in one program."""
-    return _compiled(_many, quick)(task, thetas, tol)
+    return compiled(_many, compilation)(task, thetas, tol)

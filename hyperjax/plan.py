@@ -10,6 +10,7 @@ import numpy as np
 
 from . import checks, coordinates, loo
 from . import folds as splits
+from .compiling import COMPILATIONS
 from .coordinates import Coordinates, dotted, flatten
 from .criteria.base import Criterion, refuse
 from .criteria.smooth_error import SmoothError
@@ -29,8 +30,8 @@ SPREAD = 2.0
 """The prior's standard deviation on log hyperparameters, one for all data."""
 NAMED = 5
 """Hyperparameters that a warning names."""
-QUICK_ROWS = 1500
-"""Up to this many rows compiling takes longer than most searches: programs are then compiled quickly."""
+ROWS = ((1000, "quick"), (3000, "balanced"))
+"""How programs are compiled up to so many rows, where compiling takes longer than most searches."""
 
 
 class Plan(NamedTuple):
@@ -51,7 +52,8 @@ class Plan(NamedTuple):
     bounds: Any
     hold: Any
     solver: Any
-    quick: bool
+    compilation: str
+    """A key of compiling.COMPILATIONS."""
     loo: bool = False
     """Whether rows are judged by leave-one-out; `folds` then is one fold of all rows."""
 
@@ -148,13 +150,14 @@ def prepare(
         checks.inputs(problem, fitted, X, first, weights, rows)
     if not (prior is None or prior == "auto" or (np.ndim(prior) == 0 and _number(prior) and float(prior) >= 0)):
         raise ValueError(f'prior={prior!r}: choose "auto", None or a strength (1 is what "auto" takes)')
-    if compilation not in ("auto", "quick", "full"):
-        raise ValueError(f'compilation={compilation!r}: choose "auto", "quick" or "full"')
-    quick = compilation == "quick" or (compilation == "auto" and X.shape[0] <= QUICK_ROWS)
+    if compilation not in ("auto", *COMPILATIONS):
+        raise ValueError(f'compilation={compilation!r}: choose "auto", "quick", "balanced" or "full"')
+    if compilation == "auto":
+        compilation = next((name for most, name in ROWS if X.shape[0] <= most), "full")
     usual = checks.inputs(problem, usual, X, first, None)[2]
     plan = Plan(
         problem, X, y, weights, rows, criterion, hp, usual, _stages(stages, problem, hp), prior, bounds, hold, solver,
-        quick, isinstance(folds, str),
+        compilation, isinstance(folds, str),
     )  # fmt: skip
     # a name that does not exist is refused before the first stage runs
     stages = [plan.coords(stage, hp) for stage in plan.stages]

@@ -29,7 +29,7 @@ from .losses.hinge import Hinge
 from .sparse import is_sparse, matrix
 from .types import Array, Bool, Float, Hyperparameters, Module, static
 
-__all__ = ["Inner", "Problem"]
+__all__ = ["Inner", "Problem", "begun"]
 
 
 class Problem(Module):
@@ -72,6 +72,13 @@ class Problem(Module):
 
         return problem_of(estimator)
 
+    def growth(self, hp: Hyperparameters, y: Float[Array, " n"]) -> Float[Array, " n"]:
+        """What coefficients grow with (n,) from one hp["loss"] to another: the slope scale where they sit at kinks and
+        bounds.  Those of a differentiable loss follow the outputs, which move less.
+        """
+        loss, at = self.loss.expand(hp)
+        return jnp.ones_like(y) if _smooth(loss) else loss.scale(y, at)
+
     def inner(
         self, hp: Hyperparameters, X: Any, y: Float[Array, "*folds n"], s: Float[Array, "T n"]
     ) -> "Inner":
@@ -79,6 +86,10 @@ class Problem(Module):
         loss, loss_hp = self.loss.expand(hp["loss"])
         op = operators.build(self.kernel, hp["kernel"], X, offset=self.bias == "regularised")
         return Inner(loss, loss_hp, op, jnp.broadcast_to(y, s.shape), s, self.bias is True)
+
+
+begun = jax.jit(Problem.init)
+"""The same start values; what is traced for rows of one shape serves all further calls."""
 
 
 class Inner(Module):
@@ -105,8 +116,7 @@ class Inner(Module):
     @property
     def smooth(self) -> bool:
         """Whether phi is differentiable in o."""
-        smooth = self.loss.smooth
-        return not automatic.has_kinks(self.loss) if smooth is None else smooth
+        return _smooth(self.loss)
 
     def scale(self) -> Float[Array, "T n"]:
         """s_i c_i (T, n), c the loss's slope scale; c_i where the sample is out."""
@@ -173,6 +183,10 @@ def over_folds(f: Any, loss: Loss, hp: Hyperparameters, *batched: Array) -> Any:
     A program asks for the same few functions dozens of times: each is traced once.
     """
     return jax.vmap(lambda *rows: f(loss, hp, *rows))(*batched)
+
+
+def _smooth(loss: Loss) -> bool:
+    return not automatic.has_kinks(loss) if loss.smooth is None else loss.smooth
 
 
 def _pieces(loss: Any, hp: Hyperparameters, y: Array) -> Any:

@@ -60,7 +60,7 @@ class Run:
 
     def __init__(
         self,
-        quick: bool = False,
+        compilation: str = "full",
         inner_tol: Any = "auto",
         checkpoint: Checkpoint | None = None,
         max_seconds: float | None = None,
@@ -68,7 +68,7 @@ class Run:
         progress: bool = False,
         at_kinks: str = "any",
     ) -> None:
-        self.quick, self.inner_tol, self.checkpoint = quick, inner_tol, checkpoint
+        self.compilation, self.inner_tol, self.checkpoint = compilation, inner_tol, checkpoint
         self.at_kinks = at_kinks
         self.max_seconds, self.callback = max_seconds, callback
         self.history, self.log, self.step = History(), [], 0
@@ -144,7 +144,7 @@ class Run:
             return theta if np.array_equal(theta, self.replay[len(self.log)]["theta"]) else None
         if self.outputs is None:  # killed between the two: the first evaluation again, from where it began
             tol = self._tolerance(None)
-            facts = objective.differentiate(task, jnp.asarray(point.theta), task.start(), tol, self.quick)[2]
+            facts = objective.differentiate(task, jnp.asarray(point.theta), task.start(), tol, self.compilation)[2]
             self.outputs = facts["fit"]["outputs"]
         test = np.asarray(task.folds.test) > 0
         rows = np.nonzero(test)[1]
@@ -177,7 +177,7 @@ class Run:
             if known is None:
                 if batch is None:
                     tol = self._tolerance(None, ROUGH)
-                    values, facts = objective.evaluate_many(self.task, jnp.asarray(filled), tol, self.quick)
+                    values, facts = objective.evaluate_many(self.task, jnp.asarray(filled), tol, self.compilation)
                     batch = {"objective": values, **facts}
                     batch = {name: np.asarray(value) for name, value in batch.items() if value is not None}
                 known = self._entry(theta, np.zeros_like(theta), {name: value[i] for name, value in batch.items()})
@@ -189,7 +189,7 @@ class Run:
         known = self._replayed(theta)
         if known is None:
             tol = self._tolerance(theta)
-            value, gradient, facts = program(self.task, jnp.asarray(theta), self.start, tol, self.quick)
+            value, gradient, facts = program(self.task, jnp.asarray(theta), self.start, tol, self.compilation)
             if self.at_kinks == "min-norm" and program is objective.differentiate:
                 gradient = self._least(theta, np.asarray(gradient, float), facts)
             known = self._entry(theta, gradient, {"objective": value, **facts})
@@ -204,7 +204,7 @@ class Run:
         if not near or np.isin(facts["code"], FAILED).any() or not np.all(np.isfinite(gradient)):
             return gradient
         solution = facts["fit"]["z"], facts["fit"]["b"]
-        return kinks.least_gradient(self.task, jnp.asarray(theta), solution, gradient, self.quick)
+        return kinks.least_gradient(self.task, jnp.asarray(theta), solution, gradient, self.compilation)
 
     def _entry(self, theta: np.ndarray, gradient: Any, facts: dict[str, Any]) -> dict[str, np.ndarray]:
         """An evaluation as the log and the checkpoint keep it."""

@@ -18,6 +18,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from .compiling import jitted
 from .run import Point, Run
 
 __all__ = ["DENSE", "Rules", "first_order", "quasi_newton"]
@@ -223,10 +224,11 @@ def first_order(
 
     transform = optax.with_extra_args_support(transform)
     state = transform.init(jnp.asarray(point.theta))
-    update = jax.jit(
+    update = jitted(
         lambda task, gradient, state, theta, value: transform.update(
             gradient, state, theta, value=value, grad=gradient, value_fn=lambda at: run.value_of(task, at)
-        )
+        ),
+        run.compilation,
     )
     for _ in range(max_steps):
         g = _projected(point, low, high)

@@ -8,6 +8,7 @@ import numpy as np
 from jax import lax
 
 from . import checks
+from .compiling import jitted
 from .faces import certificate, settle_bias
 from .folds import Folds, as_folds
 from .implicit import attach
@@ -171,7 +172,7 @@ def cross_decision(
     return cross_solve(problem, hp, X, y, folds, weights, init, solver, tol).held_out(folds)
 
 
-@jax.jit
+@jitted
 def solve_batch(
     problem: Problem,
     hp: Hyperparameters,
@@ -225,9 +226,9 @@ def _start(problem: Problem, hp: Hyperparameters, y: Array, s: Array, init: Any)
 
 @jax.jit
 def _grown(problem: Problem, before: Hyperparameters, hp: Hyperparameters, y: Array, z: Array) -> Array:
-    """z (T, n) of a solution at the hyperparameters `before`, in proportion to the slope scales of the loss."""
+    """z (T, n) of a solution at the hyperparameters `before`, in proportion to Problem.growth."""
     at = jax.tree.map(lambda v: jnp.asarray(v, y.dtype), before["loss"])
-    then, now = (loss.scale(y, at) for loss, at in map(problem.loss.expand, (at, hp["loss"])))
+    then, now = (problem.growth(at, y) for at in (at, hp["loss"]))
     return z * (now / then)[None, :]
 
 

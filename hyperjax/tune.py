@@ -145,8 +145,9 @@ def tune(
     when nothing is left of the gradient, after `max_steps` steps or `max_seconds`, when `callback(record)` returns
     True, or on Ctrl-C: the best point so far is the result.  `inner_tol` bounds kkt of the folds' solutions; "auto"
     ties it to the step.  `checkpoint` is a file the search is written to after every step; the same call goes on from
-    it.  `compilation` "quick" compiles in a third of the time programs that take two to six times as long, "full"
-    does the opposite, "auto" chooses by the number of rows.
+    it.  On a CPU `compilation` "quick" compiles in half the time programs that run up to five times as long as those of
+    "full", "balanced" in three quarters of the time programs that run half as long again; "auto" chooses by the number
+    of rows.
 
     `at_kinks` says what is followed where rows sit on kinks of their loss: "any" takes the gradient of the side the
     solution is on; "min-norm" the element of least norm of the gradients of all sides, over the rows within 1e-3 of
@@ -164,7 +165,7 @@ def tune(
         settings = (optimizer, tol, starts, seed, inner_tol, repr(plan.stages), repr(bounds), repr(hold), prior)
         settings = (*settings, at_kinks)
         file = Checkpoint.open(checkpoint, _identity(plan, settings))
-    run = Run(plan.quick, inner_tol, file, max_seconds, callback, progress, at_kinks)
+    run = Run(plan.compilation, inner_tol, file, max_seconds, callback, progress, at_kinks)
     try:
         hp, best, reason = _stages(run, plan, optimizer, tol, max_steps, starts, seed)
     finally:
@@ -236,8 +237,8 @@ def _drawn(run: Run, theta: np.ndarray, low: np.ndarray, high: np.ndarray, start
 def conclude(run: Run, plan: Plan, hp: Hyperparameters, best: Point, reason: str, **details: Any) -> TuneResult:
     """The result of a search that ended at hp: the final model, and warnings where they are due."""
     same = run.differentiated and jax.tree.structure(hp) == jax.tree.structure(run.task.coords.template)
-    start = run.start if same and (run.quick or objective.size(run.task) <= CHEAP) else None
-    solution = objective.train(run.task, hp, checks.tolerance(None, plan.X.dtype), run.quick, start)
+    start = run.start if same and (run.compilation != "full" or objective.size(run.task) <= CHEAP) else None
+    solution = objective.train(run.task, hp, checks.tolerance(None, plan.X.dtype), run.compilation, start)
     codes = np.atleast_1d(np.asarray(solution.code))
     if np.isin(codes, [1, 2, 3]).any():
         warnings.warn(
@@ -296,7 +297,7 @@ def _identity(plan: Plan, settings: Any) -> dict[str, str]:
     return fingerprint(
         data=(plan.X, plan.y, plan.weights, plan.folds, plan.loo),
         problem=(plan.problem, plan.hp, plan.criterion),
-        settings=[*settings, plan.solver, plan.quick],
+        settings=[*settings, plan.solver, plan.compilation],
         versions=[sys.modules[__name__.partition(".")[0]].__version__, jax.__version__, jax.devices()[0].device_kind],
     )
 

@@ -23,6 +23,7 @@ import numpy as np
 import hyperjax as hj
 from experiments import common
 from experiments.chu import data
+from hyperjax.compiling import compiled
 from hyperjax.methods import _record as book
 from hyperjax.methods import _sweep
 from hyperjax.methods.chu import IN_A_ROW, path
@@ -173,7 +174,7 @@ def distance_rows(one: data.Task, table: dict[str, Any], budget: float) -> list[
     phi = book.rows(search.plan.problem, search.plan.hp, search.plan.X)
     hp = search.hp(np.log([C]))
     number = lambda v: jnp.asarray(v, phi.dtype)
-    program = book.compiled(_sweep.step, False)
+    program = compiled(_sweep.step)
     key = jax.random.key(0)
 
     def made(dual: bool, tol: float, most: int, warm: bool = True) -> _sweep.Sweep:

@@ -25,11 +25,10 @@ def _one(o: np.ndarray, y: np.ndarray, task: str, threshold: float) -> dict[str,
 
 def judged(criterion: Any, name: str, outputs: Any, y: Any, folds: Any, hp: Any) -> dict[str, float]:
     """The criterion under its name, and its hard counterpart where it has one."""
-    import jax
     import jax.numpy as jnp
 
+    from ..compiling import jitted
     from ..criteria.base import apply, hard
-    from ..objective import QUICK
 
     def both(o: Any, y: Any, folds: Any, hp: Any) -> dict[str, Any]:
         return {name: apply(criterion, o, y, folds, hp), "hard": hard(criterion, o, y, folds, hp)}
@@ -37,5 +36,5 @@ def judged(criterion: Any, name: str, outputs: Any, y: Any, folds: Any, hp: Any)
     # as one program: a criterion is dozens of operations, each of which would be compiled by itself
     outputs = jnp.asarray(outputs)
     given = jnp.asarray(y, outputs.dtype), folds, {"criterion": hp.get("criterion", {})}
-    found = jax.jit(both, compiler_options=QUICK)(outputs, *given)
+    found = jitted(both, "quick")(outputs, *given)
     return {name: float(value) for name, value in found.items() if value is not None}

@@ -1,21 +1,17 @@
 """Points that a method has found by its own iteration, in the books of a search."""
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ..objective import QUICK
 from ..problem import Problem
 from ..run import Point
 from ..sparse import Matrix
 from ..types import Array, Hyperparameters
 from .base import Search
 
-__all__ = ["compiled", "outside", "plain_cost", "record", "rows"]
+__all__ = ["outside", "plain_cost", "record", "rows"]
 
 JITTER = 1e-10
 """What a stored kernel matrix gets on its diagonal, relative to the mean, before it is factored (float64)."""
@@ -41,12 +37,6 @@ def record(search: Search, theta: Any, facts: dict[str, Any], products: int, kep
         run.best = point
     kept.append(point)
     search.note(point)
-
-
-@functools.cache
-def compiled(function: Callable[..., Any], quick: bool, static: tuple[str, ...] = ()) -> Any:
-    """The jitted function; `quick` as in `tune`'s argument compilation."""
-    return jax.jit(function, static_argnames=static, compiler_options=QUICK if quick else None)
 
 
 def rows(problem: Problem, hp: Hyperparameters, X: Array) -> Array:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..compiling import compiled
 from ..criteria.base import hard
 from ..criteria.hinge_loss import HingeLoss
 from ..kernels import Linear
@@ -175,7 +176,7 @@ def _steps(
     points: list[Point],
 ) -> str:
     """All steps, up to `most` of them in one program; why they ended."""
-    program = book.compiled(_chunk, search.run.quick)
+    program = compiled(_chunk, search.run.compilation)
     state = rule.init(split, jax.random.fold_in(key, 0))
     size = max(size for size in range(1, most + 1) if max_steps % size == 0)
     for begin in range(0, max_steps, size):

@@ -28,11 +28,11 @@ import numpy as np
 from jax import lax
 from jax.scipy.linalg import cho_solve
 
+from ..compiling import compiled
 from ..coordinates import Coordinates, dotted
 from ..domains import Positive, Real
 from ..losses.grouped import Grouped
 from ..losses.squared_epsilon_insensitive import SquaredEpsilonInsensitive
-from ..objective import QUICK
 from ..problem import Problem
 from ..run import Point
 from ..tune import TuneResult
@@ -61,8 +61,8 @@ class Tubes(Module):
     scale: Array
     """theta in units of the paper over the coordinates of the search (k,)."""
     n_groups: int = static()
-    quick: bool = static()
-    """Whether programs are compiled quickly."""
+    compilation: str = static()
+    """A key of compiling.COMPILATIONS."""
 
     def natural(self, theta: Array) -> tuple[Array, Array]:
         """C and eps (G,) at theta."""
@@ -84,11 +84,10 @@ class Measured(NamedTuple):
 
 def program(function: Callable[..., Any]) -> Callable[..., Any]:
     """The compiled form of a function of Tubes and arrays."""
-    forms = {quick: jax.jit(function, compiler_options=QUICK if quick else None) for quick in (False, True)}
 
     @functools.wraps(function)
     def run(tubes: Tubes, *arguments: Any) -> Any:
-        return forms[tubes.quick](tubes, *arguments)
+        return compiled(function, tubes.compilation)(tubes, *arguments)
 
     return run
 
@@ -227,13 +226,13 @@ class TubeSearch(Search):
         scale[raw] = self.unit if any(raw) else 1.0
         unit, test, scale = (jnp.asarray(part, dtype) for part in (unit, test, scale))
         group = jnp.asarray(self.group)
-        return Tubes(phi, plan.y, group, unit, test, self.coords, scale, self.n_groups, plan.quick)
+        return Tubes(phi, plan.y, group, unit, test, self.coords, scale, self.n_groups, plan.compilation)
 
     def weights(self, phi: Array) -> Array:
         """The folds' weights (T, d) of the last evaluation."""
         z, _ = self.run.start
-        loss, at = self.plan.problem.loss.expand(self.hp(self.run.last)["loss"])
-        return (z * loss.scale(self.plan.y, at)[None, :]) @ phi
+        growth = self.plan.problem.growth(self.hp(self.run.last)["loss"], self.plan.y)
+        return (z * growth[None, :]) @ phi
 
     def finish(self, point: Point, reason: str, **details: Any) -> TuneResult:
         """The result, with C as the paper counts it and the groups whose residuals all lie inside their tube."""

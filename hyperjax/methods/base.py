@@ -87,7 +87,7 @@ class Search:
             problem, X, y, folds, criterion, init, weights, groups, hold, bounds, None, None, solver, seed, compilation,
             rough=takes.rough,
         )  # fmt: skip
-        self.run = Run(self.plan.quick, inner_tol, None, max_seconds, callback, progress)
+        self.run = Run(self.plan.compilation, inner_tol, None, max_seconds, callback, progress)
         self.begin(stage, self.plan.hp)
 
     def begin(self, stage: Any, hp: Hyperparameters) -> None:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from ..compiling import compiled
 from ..criteria.error_rate import ErrorRate
 from ..kernels import Linear, Precomputed
 from ..losses import Logistic, SquaredHinge
@@ -147,7 +148,7 @@ def _sweep(
     search: Search, sweep: Sweep, C: float, C_max: float, ratio: float, stop: str | None, log: dict[str, list[Any]]
 ) -> str:
     """The loop of algorithm 1; why it ended."""
-    program = book.compiled(step, search.run.quick)
+    program = compiled(step, search.run.compilation)
     models: Models = sweep.start()
     quiet, count = 0, 0
     while C <= C_max * (1.0 + 1e-9):

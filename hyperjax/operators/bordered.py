@@ -132,54 +132,60 @@ def _direct(op: Operator, c: Array, e: Array, r: Array, total: Array, border: bo
     def take(v: Array, fill: float) -> Array:
         return jax.vmap(lambda v, index: v.at[index].get(mode="fill", fill_value=fill))(v, index)
 
+    trace = jnp.sum(c * c * op.diagonal()[None, :] + jnp.where(c > 0, e, 0.0), axis=1)
+    number = jnp.maximum(jnp.sum(c > 0, axis=1), 1).astype(c.dtype)
+    rho = jnp.where(trace > 0, trace, 1.0) / number if border else jnp.zeros_like(total)
+    ridge = jnp.finfo(c.dtype).eps * (trace + rho * jnp.sum(c * c, axis=1))
+
     def branch(m: int):
         def fold(x: tuple[Array, ...]) -> tuple[Array, Array]:
-            index, c, e, r, total = x
-            u, db = _dense(op.block(index) * (c[:, None] * c[None, :]), c, e, r, total, border)
+            index, c, e, r, total, trace, rho, ridge = x
+            A = op.block(index) * (c[:, None] * c[None, :])
+            u, db = _dense(A, c, e, r, total, trace, rho, ridge, border)
             return jnp.pad(u, (0, sizes[-1] - m)), db
 
-        return lambda *x: lax.map(fold, (*(part[:, :m] for part in x), total))
+        return lambda *x: lax.map(fold, (*(part[:, :m] for part in x), total, trace, rho, ridge))
 
     most = jnp.max(jnp.sum(c > 0, axis=1))
     which = sum((most > m).astype(jnp.int32) for m in sizes[:-1])
-    given = index, take(c, 0.0), take(e, 1.0), take(r, 0.0)
-    u, db = lax.switch(which, [branch(m) for m in sizes], *given)
+    u, db = lax.switch(which, [branch(m) for m in sizes], index, take(c, 0.0), take(e, 1.0), take(r, 0.0))
     # a sample with c = 0 is decoupled: its row reads e u = r
     alone = jnp.where(c > 0, 0.0, r / jnp.where(c > 0, 1.0, e))
     return jax.vmap(lambda u, index: scatter(u, index, op.n))(u, index) + alone, db
 
 
-def _dense(A: Array, c: Array, e: Array, r: Array, total: Array, border: bool) -> tuple[Array, Array]:
-    """Least-norm solution of the bordered system with a dense positive semidefinite A + diag(e)."""
+def _dense(
+    A: Array, c: Array, e: Array, r: Array, total: Array, trace: Array, rho: Array, ridge: Array, border: bool
+) -> tuple[Array, Array]:
+    """Least-norm solution of the bordered system with a dense positive semidefinite A + diag(e).
+
+    `rho` is the size of the shift c c', `ridge` the first one tried.  A program is compiled for every size, so each
+    LAPACK call stands in it once, at the head of its loop, and sums are products.
+    """
     on = jnp.arange(A.shape[0])
     diagonal = on[:, None] == on[None, :]
-    trace = jnp.sum(jnp.where(diagonal, A, 0.0)) + jnp.sum(e)
-    rho = jnp.where(trace > 0, trace, 1.0) / A.shape[0] if border else jnp.zeros_like(total)
     shifted = A + (rho * c)[:, None] * c[None, :] if border else A
 
-    # one factor and one solve in the program, each at the head of its loop: a program is compiled for every size
     def ridged(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         _, ridge, tries = state
         # transposed, a symmetric matrix already has the column order LAPACK asks for
         L = lax.linalg.cholesky(jnp.where(diagonal, shifted + (e + ridge)[:, None], shifted).T, symmetrize_input=False)
         return L, 100.0 * ridge, tries + 1
 
-    ridge = jnp.finfo(A.dtype).eps * (trace + rho * jnp.sum(c * c))
     L, *_ = lax.while_loop(
         lambda s: (s[2] == 0) | (jnp.isnan(s[0][-1, -1]) & (s[1] < 100.0 * trace)),
         ridged,
         (jnp.zeros_like(A), ridge, jnp.zeros((), jnp.int32)),
     )
-    along = cho_solve((L, True), c)
-    weight = jnp.sum(c * along)
 
     def refine(_: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
         u, db = x
-        rest, short = r - A @ u - e * u - c * db, total - jnp.sum(c * u)
+        rest, short = r - A @ u - e * u - c * db, total - c @ u
         if not border:
             return u + cho_solve((L, True), rest), db
-        du = cho_solve((L, True), rest + rho * c * short)
-        ddb = jnp.where(weight > 0, (jnp.sum(c * du) - short) / jnp.where(weight > 0, weight, 1.0), 0.0)
+        du, along = cho_solve((L, True), jnp.stack([rest + rho * c * short, c], axis=1)).T
+        weight = c @ along
+        ddb = jnp.where(weight > 0, (c @ du - short) / jnp.where(weight > 0, weight, 1.0), 0.0)
         return u + du - along * ddb, db + ddb
 
     return lax.fori_loop(0, 1 + REFINEMENTS, refine, (jnp.zeros_like(r), jnp.zeros_like(total)))

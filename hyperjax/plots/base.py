@@ -1,6 +1,5 @@
 """What the displays share: a figure to draw on, colours, names of hyperparameters, held-out outputs at other values."""
 
-import functools
 from typing import Any
 
 import jax
@@ -8,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from ..compiling import compiled
 from ..coordinates import dotted, flatten
 from ..domains import Positive
-from ..objective import QUICK
 from ..problem import Problem
 from ..solve import cross_decision
 from ..types import Array, Hyperparameters
@@ -89,11 +88,6 @@ def _outputs(problem: Problem, hp: Any, names: tuple[str, ...], points: Array, X
     return lax.map(lambda point: cross_decision(problem, with_leaves(hp, names, point), X, y, folds), points)
 
 
-@functools.cache
-def _compiled(quick: bool) -> Any:
-    return jax.jit(_outputs, static_argnames="names", compiler_options=QUICK if quick else None)
-
-
 def outputs_at(result: Any, names: tuple[str, ...], points: Any, X: Any, y: Any) -> Array:
     """Held-out outputs (m, n), or (m, R, n), with the named hyperparameters at the rows of points and the others tuned.
 
@@ -105,5 +99,5 @@ def outputs_at(result: Any, names: tuple[str, ...], points: Any, X: Any, y: Any)
         raise ValueError(f"X has shape {X.shape}, and the search ran on {result.solution.X.shape}: pass the same rows")
     hp = {part: result.hp[part] for part in ("loss", "kernel")}
     hp = jax.tree.map(lambda value: jnp.asarray(value, dtype), hp)
-    quick = len(points) * len(X) <= QUICK_WORK
-    return _compiled(quick)(result.problem, hp, names, points, X, y, result.folds)
+    compilation = "quick" if len(points) * len(X) <= QUICK_WORK else "full"
+    return compiled(_outputs, compilation, ("names",))(result.problem, hp, names, points, X, y, result.folds)

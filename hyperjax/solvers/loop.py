@@ -153,9 +153,15 @@ def granted(
     return lax.cond(jnp.any(doubtful), measure, lambda: tol)
 
 
-def _signs(*shape: int) -> Array:
-    """Random signs."""
-    return jnp.where(jax.random.bernoulli(jax.random.key(0), shape=shape), 1, -1)
+def _signs(draws: int, n: int) -> Array:
+    """Random signs (draws, 1, n): the first bit of a hash of the place.
+
+    JAX's own generator would be a twentieth of what a solve compiles, and nothing here needs its quality.
+    """
+    x = jnp.arange(draws * n, dtype=jnp.uint32)
+    for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
+        x = (x ^ (x >> shift)) * jnp.uint32(factor)
+    return jnp.where(x >> 31 == 0, 1, -1).reshape(draws, 1, n)
 
 
 def _with_signs(inner: Any, z: Array) -> Array:
@@ -164,7 +170,7 @@ def _with_signs(inner: Any, z: Array) -> Array:
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
     with random signs in place of z's own the sum itself has that size.
     """
-    signs = _signs(SIGNS, 1, z.shape[1]).astype(z.dtype)
+    signs = _signs(SIGNS, z.shape[1]).astype(z.dtype)
     return _root_mean(inner.op.matmul((signs * z[None]).reshape(-1, z.shape[1])), z.shape)
 
 
@@ -179,7 +185,7 @@ def _by_slopes(inner: Any, phi: Any, z: Array, b: Array) -> Array:
     the loss is curved there.
     """
     w = z @ phi
-    signs = _signs(SIGNS, 1, w.shape[1]).astype(w.dtype)
+    signs = _signs(SIGNS, w.shape[1]).astype(w.dtype)
     off = 0.5 * jnp.finfo(z.dtype).eps * _root_mean((signs * w[None]).reshape(-1, w.shape[1]) @ phi.T, z.shape)
     moved = _with_signs(inner, inner.curvature(w @ phi.T + b[:, None]) * off)
     return jnp.max(jnp.where(inner.s > 0, moved, 0.0), axis=1)
