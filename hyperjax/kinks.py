@@ -254,7 +254,7 @@ def directional(task: Task, hp: Any, moved: Any, solution: Any, samples: Samples
     """The one-sided slope of the criterion along `moved`; a RuntimeError where no assignment agrees with itself."""
     sides = np.zeros((task.classes * task.folds.n_folds, task.X.shape[0]), np.int32)
     sides[samples.fold, samples.row] = samples.side
-    program = compiled(_along, False)
+    program = compiled(_along)
     for _ in range(8 * len(samples.row) + 8):
         slope, wrong = program(task, hp, moved, solution, jnp.asarray(sides))
         wrong = np.asarray(wrong)

@@ -138,11 +138,11 @@ def granted(
     unit = eps * (0.5 * root if phi is None else jnp.full_like(root, 2.0))
 
     def measure() -> Array:
-        sums = _with_signs(inner, z)
-        if phi is None:
-            rounding = unit * jnp.sqrt(jnp.mean(sums * sums, axis=1))
+        if phi is None:  # the mean over all signs of what _with_signs draws some of
+            K = inner.op.whole()
+            rounding = unit * jnp.sqrt((z * z) @ jnp.mean(K * K, axis=1))
         else:  # rows may lie at very different distances, and the violation is that of the worst
-            rounding = unit * jnp.max(jnp.where(inner.s > 0, sums, 0.0), axis=1)
+            rounding = unit * jnp.max(jnp.where(inner.s > 0, _with_signs(inner, z), 0.0), axis=1)
         if phi is not None and not isinstance(phi, Matrix):
             rounding = jnp.maximum(rounding, _by_order(inner, phi, z))
         if phi is not None and inner.smooth:
