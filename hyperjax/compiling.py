@@ -23,14 +23,26 @@ COMPILATIONS = {
 and runs no faster; vectors of 512 bits shorten a step of SMO by a fifth where the processor has them."""
 
 
+@functools.cache
+def _options(compilation: str) -> dict[str, Any] | None:
+    """None where the backend is no CPU, or where this version of XLA no longer knows one of the options."""
+    options = COMPILATIONS[compilation]
+    if jax.default_backend() != "cpu":
+        return None
+    try:
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+    except jax.errors.JaxRuntimeError:
+        return None
+    return options
+
+
 def jitted(function: Callable[..., Any], compilation: str = "full", static: tuple[str, ...] = ()) -> Any:
     """The jitted function; `compilation` is a key of COMPILATIONS, of effect on a CPU and outside of every trace."""
     inside = jax.jit(function, static_argnames=static)
 
     @functools.cache
     def outside() -> Any:
-        options = COMPILATIONS[compilation] if jax.default_backend() == "cpu" else None
-        return jax.jit(function, static_argnames=static, compiler_options=options)
+        return jax.jit(function, static_argnames=static, compiler_options=_options(compilation))
 
     @functools.wraps(function)
     def call(*args: Any) -> Any:
