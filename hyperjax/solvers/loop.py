@@ -140,7 +140,7 @@ def granted(
     def measure() -> Array:
         if phi is None:  # the mean over all signs of what _with_signs draws some of
             K = inner.op.whole()
-            rounding = unit * jnp.sqrt((z * z) @ jnp.mean(K * K, axis=1))
+            rounding = unit * jnp.sqrt((z * z) @ jnp.einsum("ij,ij->i", K, K) / z.shape[1])
         else:  # rows may lie at very different distances, and the violation is that of the worst
             rounding = unit * jnp.max(jnp.where(inner.s > 0, _with_signs(inner, z), 0.0), axis=1)
         if phi is not None and not isinstance(phi, Matrix):
