@@ -1,5 +1,6 @@
 """Search and derivative together for k outputs a sample: from hyperparameters to a differentiable solution."""
 
+import math
 from typing import Any
 
 import jax
@@ -137,7 +138,10 @@ def _certificate(inner: Rows, z: Array, o: Array, t: Array, tol: Array) -> dict[
     indefinite = regulariser < -jnp.sqrt(jnp.finfo(o.dtype).eps) * jnp.sum(jnp.abs(z)) * jnp.max(jnp.abs(o))
     finite = jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(o)) & jnp.isfinite(kkt[0])
     code = jnp.where(degenerate > 0, Code.DEGENERATE, Code.OK)
-    code = jnp.where(kkt[0] <= granted(inner, z, jnp.zeros_like(kkt), tol, kkt)[0], code, Code.MAX_STEPS)
+    rounding = granted(inner, z, jnp.zeros_like(kkt), tol, kkt)[0]
+    # what is compared are margins, differences of two outputs that are rounded independently
+    allowed = jnp.where(rounding > tol, math.sqrt(2.0) * rounding, tol)
+    code = jnp.where(kkt[0] <= allowed, code, Code.MAX_STEPS)
     code = jnp.where(indefinite, Code.SINGULAR, code)
     code = jnp.where(finite, code, Code.NONFINITE).astype(jnp.int32)
     return {
