@@ -40,7 +40,7 @@ from .feature_space import factor_solve, feature_factors
 
 __all__ = ["bordered_solve"]
 
-DIRECT_SIZES = (256, 576, 1216, 2560)
+DIRECT_SIZES = (256, 512, 896, 1536, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients."""
 REFINEMENTS = 2
 """Corrections with the matrix itself after a solve with its ridged factor."""
