@@ -19,8 +19,7 @@ COMPILATIONS = {
     "balanced": {"xla_backend_optimization_level": 1, "xla_cpu_use_fusion_emitters": False},
     "full": {"xla_backend_optimization_level": 1, "xla_cpu_prefer_vector_width": 512},
 }
-"""From the least compile time to the fastest program.  The usual optimisation level takes longer to compile than "full"
-and runs no faster; vectors of 512 bits shorten a step of SMO by a fifth where the processor has them."""
+"""From the least compile time to the fastest program.  Wide vectors shorten SMO's steps where there are any."""
 
 
 @functools.cache

@@ -145,9 +145,8 @@ def tune(
     when nothing is left of the gradient, after `max_steps` steps or `max_seconds`, when `callback(record)` returns
     True, or on Ctrl-C: the best point so far is the result.  `inner_tol` bounds kkt of the folds' solutions; "auto"
     ties it to the step.  `checkpoint` is a file the search is written to after every step; the same call goes on from
-    it.  On a CPU `compilation` "quick" compiles in half the time programs that run up to five times as long as those of
-    "full", "balanced" in three quarters of the time programs that run half as long again; "auto" chooses by the number
-    of rows.
+    it.  On a CPU `compilation` "quick" takes least time to compile and most to run, "full" the opposite, "balanced" is
+    between them; "auto" chooses by the number of rows.
 
     `at_kinks` says what is followed where rows sit on kinks of their loss: "any" takes the gradient of the side the
     solution is on; "min-norm" the element of least norm of the gradients of all sides, over the rows within 1e-3 of

@@ -38,7 +38,7 @@ class Module:
 
     def replace(self, **changes: Any):
         """A copy with some fields changed."""
-        return dataclasses.replace(self, **changes)  # type: ignore[type-var]
+        return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # every Module is a dataclass
 
 
 def _register(cls: type) -> None:

@@ -186,7 +186,7 @@ def lines(folder: Path) -> dict[tuple[int, str], tuple[str, str]]:
     out = {}
     for path in folder.glob("module_*after_optimizations.txt"):
         text = path.read_text(encoding="utf-8", errors="replace")
-        program = int(re.match(r"module_(\d+)", path.name)[1])  # type: ignore[index]
+        program = int(re.match(r"module_(\d+)", path.name)[1])  # type: ignore[index]  # every such file has the name
         frames = _frames(text)
         for operation, metadata in re.findall(r"^ *(?:ROOT )?%([\w.\-]+) = .*? metadata=\{([^}]*)\}", text, re.M):
             frame = re.search(r"stack_frame_id=(\d+)", metadata)
@@ -211,7 +211,7 @@ def _frames(text: str) -> dict[int, str]:
     places, raw = table("FileLocations"), table("StackFrames")
 
     def number(of: str, name: str) -> int:
-        return int(re.search(rf"{name}=(\d+)", of)[1])  # type: ignore[index]
+        return int(re.search(rf"{name}=(\d+)", of)[1])  # type: ignore[index]  # every entry has it
 
     def label(frame: int, depth: int = 0) -> str:
         place = places[number(raw[frame], "file_location_id")]

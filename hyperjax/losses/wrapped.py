@@ -16,20 +16,20 @@ class Wrapped(Loss):
         return self.loss.labels
 
     @property
-    def smooth(self):  # type: ignore[override]
+    def smooth(self):  # type: ignore[override]  # what is fixed for a class is computed for a wrapper
         inside = self.loss.smooth
         return not has_kinks(self.loss) if inside is None else inside
 
     @property
-    def flat(self):  # type: ignore[override]
+    def flat(self):  # type: ignore[override]  # what is fixed for a class is computed for a wrapper
         return self.loss.flat
 
     @property
-    def domains(self):  # type: ignore[override]
+    def domains(self):  # type: ignore[override]  # what is fixed for a class is computed for a wrapper
         return self.loss.domains
 
     @property
-    def held(self):  # type: ignore[override]
+    def held(self):  # type: ignore[override]  # what is fixed for a class is computed for a wrapper
         return self.loss.held
 
     def domain_tree(self, hp):

@@ -27,7 +27,7 @@ class PerFold(Criterion):
         return self.criterion.smooth
 
     @property
-    def domains(self):  # type: ignore[override]
+    def domains(self):  # type: ignore[override]  # what is fixed for a class is computed for a wrapper
         return self.criterion.domains
 
     def init(self, y):

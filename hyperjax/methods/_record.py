@@ -46,7 +46,7 @@ def rows(problem: Problem, hp: Hyperparameters, X: Array) -> Array:
     """
     phi = problem.kernel.features(hp["kernel"], X)
     if isinstance(phi, Matrix):
-        return phi.with_ones() if problem.bias == "regularised" else phi  # type: ignore[return-value]
+        return phi.with_ones() if problem.bias == "regularised" else phi  # type: ignore[return-value]  # a Matrix, of the same use
     if phi is None:
         K = np.asarray(problem.kernel.cross(hp["kernel"], X, X), np.float64)
         lift = JITTER * max(float(np.mean(np.diagonal(K))), np.finfo(float).tiny)

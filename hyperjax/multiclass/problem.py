@@ -184,7 +184,7 @@ class Rows(Inner):
 
         (F) holds for any t.  This one puts K_ii z_i beside o_i, so that a coefficient small beside s_i C still counts.
         """
-        op: Outputs = self.op  # type: ignore[assignment]
+        op: Outputs = self.op  # type: ignore[assignment]  # Rows are made with no other
         t = jnp.maximum(self.steps(), lax.stop_gradient(op.diagonal())[None, :])
         turn, free = face_basis(support(*self.shifted(o - t * z, t)), z.dtype)
         # a row of zeros ties no output down, whatever its face
@@ -214,7 +214,7 @@ class Turned(Rows):
 
     @property
     def _turn(self) -> Array:
-        op: Outputs = self.op  # type: ignore[assignment]
+        op: Outputs = self.op  # type: ignore[assignment]  # Rows are made with no other
         assert op.turn is not None
         return op.turn
 

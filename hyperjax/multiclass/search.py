@@ -41,7 +41,7 @@ def search(inner: Rows, tol: Array) -> tuple[Array, Array]:
         the most central ones, so the face it ends on is right where K is singular as well.
     """
     most, own, d = inner.cost(), inner.rows(inner.y), inner.margins()
-    in_play, K = (most > 0)[:, None], inner.op.base.whole()  # type: ignore[attr-defined]
+    in_play, K = (most > 0)[:, None], inner.op.base.whole()  # type: ignore[attr-defined]  # op is Outputs
     t = inner.steps()
 
     def step(state: tuple[Array, Array, Array], active: Array) -> tuple[Any, ...]:

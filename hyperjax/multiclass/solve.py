@@ -1,6 +1,5 @@
 """Search and derivative together for k outputs a sample: from hyperparameters to a differentiable solution."""
 
-import math
 from typing import Any
 
 import jax
@@ -60,7 +59,7 @@ class MulticlassSolution(Module):
 
         With a Precomputed kernel X_new holds the kernel values between new and training rows, (m, n).
         """
-        X_new = checks.new_rows(self.problem, X_new, self.X)  # type: ignore[arg-type]
+        X_new = checks.new_rows(self.problem, X_new, self.X)  # type: ignore[arg-type]  # asks for its kernel alone
         return _decision(self.problem, self.hp, self.X, self.z, self.b, X_new)
 
     def raise_if_failed(self) -> "MulticlassSolution":
@@ -108,7 +107,7 @@ def _solve(
     o, t = fixed.op.matmul(z), fixed.steps()
     facts = _certificate(fixed, z, o, t, goal)
     known = jnp.all((s <= 0) | ((labels >= 0) & (labels < problem.classes)))
-    sound = known & checks.sound(*lax.stop_gradient((problem, hp, X, labels, s[None, :])))[0]  # type: ignore[arg-type]
+    sound = known & checks.sound(*lax.stop_gradient((problem, hp, X, labels, s[None, :])))[0]  # type: ignore[arg-type]  # asks for its kernel alone
     facts["code"] = jnp.where(sound, facts["code"], Code.NONFINITE)
 
     # the rule of implicit.py, in coordinates in which the slope of the prox is diagonal
@@ -132,16 +131,13 @@ def _certificate(inner: Rows, z: Array, o: Array, t: Array, tol: Array) -> dict[
     kkt, turned = violation(inner, z, o, t), inner.turned(z, o)
     away = inner.distances(z, o, t)
     size = jnp.max(jnp.abs(inner.rows(o)), axis=1) + jnp.max(jnp.abs(inner.rows(t * z)), axis=1)
-    ties = inner.op.base.diagonal() > 0  # type: ignore[attr-defined]
+    ties = inner.op.base.diagonal() > 0  # type: ignore[attr-defined]  # op is Outputs
     degenerate = jnp.sum((away <= 64.0 * jnp.finfo(o.dtype).eps * (1.0 + size)) & ties)
     regulariser = jnp.sum(z * o)
     indefinite = regulariser < -jnp.sqrt(jnp.finfo(o.dtype).eps) * jnp.sum(jnp.abs(z)) * jnp.max(jnp.abs(o))
     finite = jnp.all(jnp.isfinite(z)) & jnp.all(jnp.isfinite(o)) & jnp.isfinite(kkt[0])
     code = jnp.where(degenerate > 0, Code.DEGENERATE, Code.OK)
-    rounding = granted(inner, z, jnp.zeros_like(kkt), tol, kkt)[0]
-    # what is compared are margins, differences of two outputs that are rounded independently
-    allowed = jnp.where(rounding > tol, math.sqrt(2.0) * rounding, tol)
-    code = jnp.where(kkt[0] <= allowed, code, Code.MAX_STEPS)
+    code = jnp.where(kkt[0] <= granted(inner, z, jnp.zeros_like(kkt), tol, kkt)[0], code, Code.MAX_STEPS)
     code = jnp.where(indefinite, Code.SINGULAR, code)
     code = jnp.where(finite, code, Code.NONFINITE).astype(jnp.int32)
     return {

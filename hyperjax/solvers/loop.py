@@ -156,7 +156,7 @@ def granted(
 def _signs(draws: int, n: int) -> Array:
     """Random signs (draws, 1, n): the first bit of a hash of the place.
 
-    JAX's own generator would be a twentieth of what a solve compiles, and nothing here needs its quality.
+    JAX's own generator is long to compile, and nothing here needs its quality.
     """
     x = jnp.arange(draws * n, dtype=jnp.uint32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
