@@ -169,17 +169,20 @@ def prepare(
 def _told_of_bounds(stages: list[Coordinates], hp: Hyperparameters, usual: Hyperparameters) -> None:
     """A warning where start values somebody gave lie outside their bounds; the library's own move quietly."""
     given, own = dict(flatten(hp)), dict(flatten(usual))
-    outside: dict[str, None] = {}
+    outside: dict[str, str] = {}
     for coords in stages:
         theta, low, high = (np.asarray(part, float) for part in (coordinates.real(coords, hp), coords.low, coords.high))
         slack = 1e-5 * (1.0 + np.abs(theta))
         chosen = [not np.array_equal(np.asarray(given[path]), np.asarray(own[path])) for path in coords.paths]
         wrong = np.repeat(chosen, coords.sizes) & ((theta < low - slack) | (theta > high + slack))
-        outside |= dict.fromkeys(name for name, off in zip(coords.names, wrong, strict=True) if off)
+        # a coordinate that several entries are tied to stands for the first of them
+        pairs = zip(coords.paths, coords.sizes, strict=True)
+        values = np.concatenate([np.ravel(np.asarray(given[path]))[:size] for path, size in pairs])
+        outside |= {name: f"{name} = {values[i]:g}" for i, name in enumerate(coords.names) if wrong[i]}
     if outside:
         warnings.warn(
-            f"init: {several(outside)} lies outside its bounds, and the search starts at the nearest: widen them with "
-            "bounds=, or start inside",
+            f"init: {several(outside.values())} lies outside its bounds, and the search starts at the nearest: widen "
+            "them with bounds=, or start inside",
             RuntimeWarning,
             stacklevel=4,
         )

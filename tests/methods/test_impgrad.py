@@ -124,7 +124,7 @@ def test_silent_groups_and_constant_targets():
 
 
 def test_start_outside_the_box_is_moved_with_a_warning():
-    with pytest.warns(RuntimeWarning, match=r"init: loss\.C lies outside its bounds"):
+    with pytest.warns(RuntimeWarning, match=r"init: loss\.C = 5 lies outside its bounds"):
         result = impgrad(
             ONE, R30, TARGETS, SINGLE, init={"loss": {"C": 5.0}}, bounds={"loss.C": (1e-3, 1.0)}, hold="loss.eps"
         )

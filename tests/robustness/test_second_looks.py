@@ -249,7 +249,7 @@ def test_the_value_of_a_constant_prediction(criterion, right):
 @pytest.mark.filterwarnings("ignore:the optimum sits")
 def test_start_values_outside_their_bounds_are_told():
     bounds = {"loss.C": (0.1, 10.0)}
-    with pytest.warns(RuntimeWarning, match=r"init: loss\.C lies outside its bounds"):
+    with pytest.warns(RuntimeWarning, match=r"init: loss\.C = 100 lies outside its bounds"):
         hj.tune(hj.Problem(), X, Y, init={"loss": {"C": 100.0}}, bounds=bounds, max_steps=1, progress=False)
 
 
@@ -257,7 +257,7 @@ def test_start_values_outside_their_bounds_are_told():
 def test_a_warning_names_the_entries_that_are_outside_and_not_all_of_many():
     problem = hj.Problem(hj.losses.PerSample(hj.losses.Hinge()), hj.kernels.RBF())
     C = np.where(np.arange(40) < 7, 50.0, 2.0)
-    with pytest.warns(RuntimeWarning, match=r"init: loss\.C\[0\], .*loss\.C\[4\] and 2 more lies outside"):
+    with pytest.warns(RuntimeWarning, match=r"init: loss\.C\[0\] = 50, .*loss\.C\[4\] = 50 and 2 more lies outside"):
         hj.tune(problem, X, Y, init={"loss": {"C": C}}, bounds={"loss.C": (0.1, 10.0)}, stages="full", max_steps=0)
 
 
