@@ -88,6 +88,8 @@ class Problem(Module):
         return Inner(loss, loss_hp, op, jnp.broadcast_to(y, s.shape), s, self.bias is True)
 
 
+LOOSEST = 0.1
+"""Share of the largest |y|, the margin of a classifier, that rounding may loosen a tolerance to."""
 begun = jax.jit(Problem.init)
 """The same start values; what is traced for rows of one shape serves all further calls."""
 
@@ -108,6 +110,12 @@ class Inner(Module):
     """Whether sum z = 0 is part of the problem (an unregularised bias)."""
     limit: Array | float = 0.0
     """How far rounding in K z may loosen the tolerance of a search; 0: not at all.  No part of the problem itself."""
+
+    def loosened(self, limit: Array) -> "Inner":
+        """The same problems with this `limit`, or a tenth of the largest |y| where that is less: outputs known no better
+        than that solve nothing.
+        """
+        return self.replace(limit=jnp.minimum(limit, LOOSEST * jnp.max(jnp.abs(self.y))))
 
     def pieces(self) -> Any:
         """The pieces of a piecewise loss, every array (T, n)."""

@@ -193,7 +193,7 @@ def solve_batch(
     inner = problem.inner(hp, X, y, s)
     checks.elementwise(inner.loss, inner.hp, inner.y)
     tol, limit = lax.stop_gradient(jnp.broadcast_to(tol, (2,)) if tol.ndim == 0 else tol)
-    fixed = lax.stop_gradient(inner.replace(limit=limit))
+    fixed = lax.stop_gradient(inner.loosened(limit))
     method = pick(fixed) if solver is None else solver
     objection = method.supports(fixed)
     if objection is not None:

@@ -102,7 +102,7 @@ def _solve(
     X, s = lax.optimization_barrier((X, s))
     inner = problem.inner(hp, X, labels, s)
     goal, limit = lax.stop_gradient((tol[0], tol[1]))
-    fixed = lax.stop_gradient(inner.replace(limit=limit))
+    fixed = lax.stop_gradient(inner.loosened(limit))
     z, iterations = search(fixed, goal)
     o, t = fixed.op.matmul(z), fixed.steps()
     facts = _certificate(fixed, z, o, t, goal)

@@ -119,6 +119,21 @@ def test_duplicates_empty_rows_and_padding_are_no_trouble(C):
 
 
 @pytest.mark.float32
+@pytest.mark.parametrize("C", [1e3, 1e4, 1e5])
+def test_a_matrix_of_low_rank_and_a_large_C_are_solved_to_rounding(C):
+    """slack / p falls below what K's own rounding leaves of it: only refined steps arrive."""
+    problem, dtype = hj.multiclass.CrammerSinger(4), jnp.result_type(float)
+    for seed in range(8):
+        draw = np.random.default_rng(seed)
+        X, labels = draw.normal(size=(24, 3)), draw.integers(4, size=24)
+        X[3:9] = X[2]
+        hp = {"loss": {"C": jnp.asarray(C, dtype)}, "kernel": {}}
+        found = hj.multiclass.solve(problem, hp, jnp.asarray(X, dtype), labels)
+        assert not hj.Code(int(found.code)).failed, (seed, found.code, found.kkt)
+        assert found.kkt <= max(1e-3, 40.0 * np.finfo(dtype).eps * C)
+
+
+@pytest.mark.float32
 def test_a_traced_value_out_of_range_is_a_code():
     problem = hj.multiclass.CrammerSinger(3)
     X, labels = jnp.asarray(np.random.default_rng(6).normal(size=(12, 2)), jnp.result_type(float)), np.arange(12) % 3
