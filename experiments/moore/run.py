@@ -1,6 +1,6 @@
 """Moore, Bergeron & Bennett, Model selection for primal SVM: tables 3 and 4 and figures 4 to 9 on public data.
 
-python -m experiments.moore.run                       # everything (an hour or two), in pieces with --only
+python -m experiments.moore.run                       # everything, in pieces with --only
 python -m experiments.moore.run --only table4 --seeds 3
 """
 
@@ -83,17 +83,15 @@ def searches(
     seeds: int,
     groups: tuple[int, ...],
     wanted: dict[str, Any],
-    skip: tuple[str, ...] = (),
 ) -> Iterator[dict[str, Any]]:
     """All methods on one size; the first seed runs once before, so that its seconds hold no compilation."""
     for count in groups:
         for method, search in wanted.items():
-            if _others(options, n, method) or (count > 1 and method == "grid fine") or f"{method} {count}" in skip:
+            if _others(options, n, method) or (count > 1 and method == "grid fine"):
                 continue
-            few = min(seeds, 2) if method == "grid coarse" and count > 1 else seeds
             first = one(method, search, make(n, seed=0), count)
             again = first["cpu"] < 60.0
-            for seed in range(few):
+            for seed in range(seeds):
                 row = one(method, search, make(n, seed=seed), count) if again or seed else first
                 row |= {"data": name, "rows": n, "seed": seed, "first_cpu": first["cpu"], "warm": again or seed > 0}
                 print(f"{name} {n} {count} {method} {seed}: {row['test_mse']:.4f} in {row['cpu']:.2f} s", flush=True)
@@ -107,15 +105,14 @@ def table3(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
         make = functools.partial(data.molecules, name, columns=20 if options.quick else 100)
         for n in numbers if options.data is None or name in options.data else ():
             chosen = _few(methods(BOX_B)) if options.quick else methods(BOX_B)
-            yield list(searches(options, name, make, n, seeds, (1, 5), chosen, ("grid fine 1",) if n > 1000 else ()))
+            yield list(searches(options, name, make, n, seeds, (1, 5), chosen))
 
 
 def table4(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """Tau-fibril's stand-in: the synthetic set, whose truth is known."""
     for n in (100,) if options.quick else (100, 200, 1000, 5000, 10000):
         chosen = _few(methods(BOX_B)) if options.quick else methods(BOX_B)
-        skip, some = ("grid fine 1",) if n == 10000 else (), min(seeds, 3) if n >= 5000 else seeds
-        yield list(searches(options, "synthetic", data.synthetic, n, some, (1, 5), chosen, skip))
+        yield list(searches(options, "synthetic", data.synthetic, n, seeds, (1, 5), chosen))
 
 
 def figure4(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
@@ -131,7 +128,7 @@ def figure9(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
     """Time against hyperparameters: one to five groups of the synthetic set."""
     n, counts = (100, (1, 5)) if options.quick else (1000, (1, 2, 3, 4, 5))
     chosen = {name: search for name, search in methods(BOX_B).items() if name in ("impgrad", "pbp", "tune")}
-    yield list(searches(options, "synthetic", data.synthetic, n, min(seeds, 3), counts, chosen))
+    yield list(searches(options, "synthetic", data.synthetic, n, seeds, counts, chosen))
 
 
 def scaling(options: Any, seeds: int) -> Iterator[list[dict[str, Any]]]:
