@@ -46,12 +46,12 @@ def sweep(one: data.Task, loss: str, inner: str, warm: bool, tol: float, budget:
         compilation="quick" if len(one.y) <= 300 else "full",
         max_iterations=PASSES if inner == "dual" else 1000,
     )  # fmt: skip
-    problem = one.problem(LOSSES[loss])
+    problem, X = one.problem(LOSSES[loss]), one.dense() if inner == "dual" else one.X
     first = _lowest(one, loss)
     # compiles, so that the seconds are those of the solvers
-    path(problem, one.X, one.y, one.folds, **{**arguments, "C_min": first, "C_max": first})
+    path(problem, X, one.y, one.folds, **{**arguments, "C_min": first, "C_max": first})
     before = time.process_time()
-    _, log, reason = path(problem, one.X, one.y, one.folds, **{**arguments, "max_seconds": budget})
+    _, log, reason = path(problem, X, one.y, one.folds, **{**arguments, "max_seconds": budget})
     cpu = time.process_time() - before
     return {
         "data": one.name,
@@ -99,7 +99,9 @@ def newton_rows(one: data.Task, budget: float, brief: bool) -> Iterator[dict[str
 
 
 def dual_rows(one: data.Task, budget: float, brief: bool) -> Iterator[dict[str, Any]]:
-    for loss, warm in (("LR", True), ("LR", False), ("L2", True)):
+    if one.dense() is None:
+        return
+    for loss, warm in (("LR", True), ("LR", False), ("L2", True), ("L2", False)):
         if not brief or loss == "LR":
             yield sweep(one, loss, "dual", warm, LOOSE, budget)
 
@@ -166,11 +168,12 @@ def chosen(row: dict[str, Any]) -> float:
 def distance_rows(one: data.Task, table: dict[str, Any], budget: float) -> list[dict[str, Any]]:
     """Figure 2: the relative distance to the optimum at the best C, one iteration of either solver after the other."""
     known = common.rows_of(table, "newton", data=one.name, loss="LR", warm=True, tol=LOOSE)
-    if not known:
+    X = one.dense()
+    if not known or X is None:
         return []
     exponent = chosen(known[0])
     C, out = 2.0**exponent, []
-    search, _, _ = path(one.problem(LOSSES["LR"]), one.X, one.y, one.folds, C_min=C, C_max=C, stop=None, progress=False)
+    search, _, _ = path(one.problem(LOSSES["LR"]), X, one.y, one.folds, C_min=C, C_max=C, stop=None, progress=False)
     phi = book.rows(search.plan.problem, search.plan.hp, search.plan.X)
     hp = search.hp(np.log([C]))
     number = lambda v: jnp.asarray(v, phi.dtype)

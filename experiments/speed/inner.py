@@ -1,6 +1,6 @@
 """The inner problem's rows of the speed table: LIBSVM, LIBLINEAR, the hypergradient, the import.
 
-    python experiments/speed/inner.py [any option of experiments.speed.run]
+python experiments/speed/inner.py [any option of experiments.speed.run]
 """
 
 import sys

@@ -1,6 +1,6 @@
 """The search's rows of the speed table: grid, TPE, halving, fresh processes, many hyperparameters.
 
-    python experiments/speed/tune.py [any option of experiments.speed.run]
+python experiments/speed/tune.py [any option of experiments.speed.run]
 """
 
 import sys
