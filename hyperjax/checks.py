@@ -362,8 +362,7 @@ def same_folds(folds: Folds, outputs: Array) -> None:
 def tolerance(tol: Any, dtype: Any, name: str = "tol") -> Array:
     """The tolerance and how far rounding may loosen it, shape (2,): not at all where the caller gave one.
 
-    By default 1e-8 in float64 and 1e-3 in float32, loosened as far as the products with K are rounded and
-    `Inner.loosened` allows.
+    By default 1e-8 in float64 and 1e-3 in float32, loosened to the rounding of products with K (`Inner.loosened`).
     """
     if tol is None:
         return jnp.asarray([1e-8 if dtype == jnp.float64 else 1e-3, jnp.inf], dtype)

@@ -14,16 +14,23 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from . import checks
 from .compiling import compiled
 from .coordinates import Coordinates, real
 from .criteria.base import apply, hard, number
 from .folds import Folds
 from .loo import left_out
+from .losses.piecewise import PiecewiseLinear
 from .problem import Problem
+from .results import Code
 from .solve import Solution, held_out, solve_batch
+from .solvers.decomposition import Decomposition
 from .types import Array, Module, static
 
 __all__ = ["Task", "differentiate", "evaluate", "evaluate_many", "size", "slope", "train"]
+
+ENOUGH = 1e-3
+"""The tolerance down to which SMO alone solves most problems."""
 
 
 class Task(Module):
@@ -139,14 +146,32 @@ def evaluate(
     task: Task, theta: Array, start: Any, tol: Array, compilation: str = "full"
 ) -> tuple[Array, dict[str, Any]]:
     """(J, facts) at theta: value, hard, kkt, gap, code, iterations and the `start` of the next evaluation."""
-    return compiled(_objective, compilation)(task, theta, start, tol)
+    return _briefly(_objective, compilation, task, theta, start, tol)
 
 
 def differentiate(
     task: Task, theta: Array, start: Any, tol: Array, compilation: str = "full"
 ) -> tuple[Array, Array, dict[str, Any]]:
     """(J, gradient, facts) at theta: one solve of all folds and one adjoint solve."""
-    return compiled(slope, compilation)(task, theta, start, tol)
+    return _briefly(slope, compilation, task, theta, start, tol)
+
+
+def _briefly(program: Any, compilation: str, task: Task, theta: Array, start: Any, tol: Array) -> Any:
+    """What the compiled program returns, without the end of the solver where no fold needs it.
+
+    The end goes on from where the rest has stopped: it is compiled when a fold first asks for it, and never in most
+    searches in float32.
+    """
+    whole = compiled(program, compilation)
+    if task.solver is not None or not isinstance(task.problem.loss, PiecewiseLinear) or not checks.concrete(tol, theta):
+        return whole(task, theta, start, tol)
+    if float(np.ravel(tol)[0]) < ENOUGH:
+        return whole(task, theta, start, tol)
+    *found, facts = whole(task.replace(solver=Decomposition(finish=False)), theta, start, tol)
+    if not np.any(np.asarray(facts["code"]) == Code.MAX_STEPS):
+        return *found, facts
+    *found, further = whole(task, theta, facts["start"], tol)
+    return *found, further | {"iterations": facts["iterations"] + further["iterations"]}
 
 
 def size(task: Task) -> int:
@@ -179,7 +204,7 @@ def train(task: Task, hp: Any, tol: Array, compilation: str = "full", start: Any
         z = alone * np.sum(z * train / np.maximum(train.sum(axis=0), 1), axis=1, keepdims=True)
         b = alone[:, :1] * b.mean(axis=1, keepdims=True)
         start = jnp.asarray(z.reshape(start[0].shape)), jnp.asarray(b.reshape(start[1].shape))
-        _, _, facts = compiled(slope, compilation)(everybody, real(coords, hp), start, tol)
+        _, _, facts = _briefly(slope, compilation, everybody, real(coords, hp), start, tol)
         parts = _of_classes(facts["fit"], task.y)
     return Solution(task.problem, fitted, task.X, **parts)
 

@@ -14,7 +14,7 @@ Bias
 
 import dataclasses
 import functools
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -111,9 +111,10 @@ class Inner(Module):
     limit: Array | float = 0.0
     """How far rounding in K z may loosen the tolerance of a search; 0: not at all.  No part of the problem itself."""
 
-    def loosened(self, limit: Array) -> "Inner":
-        """The same problems with this `limit`, or a tenth of the largest |y| where that is less: outputs known no better
-        than that solve nothing.
+    def loosened(self, limit: Array) -> Self:
+        """The same problems with this `limit`, or a tenth of the largest |y| where that is less.
+
+        Outputs known no better than that solve nothing.
         """
         return self.replace(limit=jnp.minimum(limit, LOOSEST * jnp.max(jnp.abs(self.y))))
 
