@@ -179,6 +179,7 @@ def main(argv: Any = None) -> None:
         for rows in globals()[part](options, seeds):
             made = common.settings(seeds=seeds, quick=options.quick)
             common.merge(options.output, part, rows, made, KEY)
+            jax.clear_caches()  # a system lends a process so many memory maps, and every program holds some
 
 
 if __name__ == "__main__":
