@@ -156,8 +156,8 @@ def prepare(
         compilation = next((name for most, name in ROWS if X.shape[0] <= most), "full")
     usual = checks.inputs(problem, usual, X, first, None)[2]
     plan = Plan(
-        problem, X, y, weights, rows, criterion, hp, usual, _stages(stages, problem, hp), prior, bounds, hold, solver,
-        compilation, isinstance(folds, str),
+        problem, X, y, weights, rows, criterion, hp, usual, _stages(stages, problem, hp, X.shape[0]), prior, bounds,
+        hold, solver, compilation, isinstance(folds, str),
     )  # fmt: skip
     # a name that does not exist is refused before the first stage runs
     stages = [plan.coords(stage, hp) for stage in plan.stages]
@@ -296,9 +296,16 @@ def _ties(problem: Problem, hp: Hyperparameters) -> list[tuple[str | int, ...]]:
     return [p for p, leaf in leaves if np.size(leaf) > 1 and isinstance(domains[p], Positive)]
 
 
-def _stages(stages: Any, problem: Problem, hp: Hyperparameters) -> tuple[Any, ...]:
+def _stages(stages: Any, problem: Problem, hp: Hyperparameters, rows: int) -> tuple[Any, ...]:
+    """What the caller asks for; by default vectors move as one first.
+
+    Unless all of them are costs of single rows: where labels are wrong, the C that is best for all rows together is so
+    large that few rows are at their bound in the end, and a row that is not says nothing of its own C.
+    """
     if stages is None:
-        return ("isotropic", "full") if _ties(problem, hp) else ("full",)
+        ties, leaves = _ties(problem, hp), dict(flatten(hp))
+        alone = all(path[0] == "loss" and np.size(leaves[path]) == rows for path in ties)
+        return ("full",) if alone else ("isotropic", "full")
     stages = (stages,) if isinstance(stages, str) else stages
     if not isinstance(stages, (list, tuple)) or not stages:
         raise ValueError(f"stages={stages!r}: give a list such as ['isotropic', 'full']")

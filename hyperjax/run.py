@@ -96,6 +96,12 @@ class Run:
         return self.at_kinks == "min-norm" and kinks.bends(self.task.problem.loss)
 
     @property
+    def leaf(self) -> np.ndarray:
+        """The number of the leaf of the hyperparameters each coordinate belongs to."""
+        sizes = self.task.coords.sizes
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @property
     def evaluations(self) -> int:
         """Points evaluated so far."""
         return len(self.log)

@@ -27,6 +27,8 @@ CAP = 2.0
 """No coordinate moves further in one step; a factor of seven for a positive hyperparameter."""
 DENSE = 200
 """Up to this many coordinates the metric is a whole matrix, beyond a limited memory."""
+LEVEL = 1e-8
+"""A leaf whose slopes are below this part of the steepest has no unit of its own: they are rounding."""
 SUFFICIENT = 1e-4
 TRIALS = 12
 FLAT = 1e-9
@@ -92,24 +94,33 @@ def _scales(old: float, new: float, s: np.ndarray) -> np.ndarray:
 
 
 class Memory:
-    """The last ten pairs of steps and gradient changes (limited-memory BFGS, by optax)."""
+    """The last ten pairs of steps and gradient changes (limited-memory BFGS, by optax).
 
-    def __init__(self, gradient: np.ndarray) -> None:
+    Every leaf of the hyperparameters has a unit of its own, in which the first step moves its steepest coordinate by 1:
+    beside a width's, the slope of one row's cost among 10,000 is next to nothing, and that of all of them is not.
+    `leaf` numbers each coordinate's.
+    """
+
+    def __init__(self, gradient: np.ndarray, leaf: np.ndarray) -> None:
         import optax  # takes a while, and most searches do without
 
-        self.transform = optax.scale_by_lbfgs(memory_size=10)
+        self.transform, self.leaf = optax.scale_by_lbfgs(memory_size=10), leaf
         self.restart(gradient)
 
     def restart(self, gradient: np.ndarray) -> None:
+        steepest = np.zeros(np.max(self.leaf) + 1)
+        np.maximum.at(steepest, self.leaf, np.abs(gradient))
+        most = np.max(steepest)
+        self.unit = 1.0 / np.sqrt(np.maximum(steepest, LEVEL * most) if most > 0 else 1.0 + steepest)[self.leaf]
         self.state = self.transform.init(jnp.asarray(gradient))
-        self.scale = 1.0 / max(float(np.max(np.abs(gradient))), np.finfo(gradient.dtype).tiny)
         self.fresh = True
 
     def direction(self, gradient: np.ndarray, theta: np.ndarray) -> np.ndarray:
+        slope, at = self.unit * gradient, theta / self.unit
         with jax.numpy_dtype_promotion("standard"):  # optax mixes integer types
-            d, self.state = self.transform.update(jnp.asarray(gradient), self.state, jnp.asarray(theta))
-        d = -np.asarray(d, float)
-        return np.where(gradient != 0, -self.scale * gradient if self.fresh else d, 0.0)
+            d, self.state = self.transform.update(jnp.asarray(slope), self.state, jnp.asarray(at))
+        d = slope if self.fresh else np.asarray(d, float)
+        return np.where(gradient != 0, -self.unit * d, 0.0)
 
     def learn(self, s: np.ndarray, y: np.ndarray) -> None:
         """The transformation sees the pairs itself."""
@@ -129,7 +140,7 @@ def quasi_newton(
     """Minimise from `point`; the run keeps the best point.  Why it stopped."""
     # a steep coordinate that its bound holds says nothing of the others' scale
     first = _projected(point, low, high)
-    metric = Memory(first) if memory or len(first) > DENSE else Dense(first, rules.rescale)
+    metric = Memory(first, run.leaf) if memory or len(first) > DENSE else Dense(first, rules.rescale)
     g, d = first, _descent(metric, first, point.theta)
     for _ in range(max_steps):
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):

@@ -135,10 +135,10 @@ def tune(
     natural units, {"loss.C": (1e-3, 1e3)}; by default logarithms stay within 12 of the problem's own start values.
     `hold` names what is not tuned.  `stages` are searched one after the other: "isotropic" moves vectors (the widths
     of an ARD kernel, one C a row) as one, "full" moves everything, a list of names moves those; the default is
-    isotropic first where there are vectors.  `prior` pulls the logarithms of a stage towards its start: "auto" (on
-    for more than 10), None, or a strength in units of "auto".  `starts` > 1 searches the first stage from that many
-    points, the start values and others drawn around them by `seed`, and goes on from the best end: it costs as much as
-    so many searches.
+    isotropic first where there are vectors, other than one C a row alone.  `prior` pulls the logarithms of a stage
+    towards its start: "auto" (on for more than 10), None, or a strength in units of "auto".  `starts` > 1 searches the
+    first stage from that many points, the start values and others drawn around them by `seed`, and goes on from the
+    best end: it costs as much as so many searches.
 
     `optimizer` is "bfgs" (limited memory beyond 200 coordinates), "lbfgs" for the same, or an optax transformation.
     Every stage ends when a step and what the next one promises change the objective by no more than `tol` relatively,

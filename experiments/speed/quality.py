@@ -97,8 +97,8 @@ def fmeasure(options):
 def samples(options):
     """One C a row: how many flipped labels end below the median of the clean ones, and what a gradient costs."""
     generator = np.random.default_rng(SEED)
-    count = 150 if options.quick else 2000
-    X, y, _, _ = rows_of("ijcnn1", 0, count)
+    count = 150 if options.quick else 10000
+    X, y, X_test, y_test = rows_of("ijcnn1", 0, count)
     flipped = generator.permutation(count)[: count // 5]
     y[flipped] *= -1
     problem = hj.Problem(hj.losses.PerSample(hj.losses.Hinge()), hj.kernels.RBF())
@@ -108,7 +108,7 @@ def samples(options):
     C = np.asarray(result.hp["loss"]["C"])
     clean = np.setdiff1d(np.arange(count), flipped)
     row["caught"] = float(np.mean(C[flipped] < np.median(C[clean])))
-    row["seconds"] = result.seconds
+    row |= {"seconds": result.seconds, "test": error(result, X_test, y_test), "value": result.value}
     keep(options, "samples", row, "data")
     say(f"flipped labels caught: {row['caught']:.2f}")
 

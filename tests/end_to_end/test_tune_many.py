@@ -77,6 +77,20 @@ def test_one_cost_a_row_finds_flipped_labels_with_a_clean_validation_set():
     assert np.mean(C[flipped] < np.median(C[others])) >= 0.9
 
 
+def test_flipped_labels_are_found_by_rows_whose_labels_are_as_bad():
+    """Nobody has checked any row; all costs move from the start, each by itself."""
+    rng = np.random.default_rng(5)
+    rows = rng.normal(size=(300, 4))
+    y = np.where(rows[:, 0] * rows[:, 1] + 0.5 * rows[:, 2] > 0, 1.0, -1.0)
+    flipped = rng.permutation(300)[:60]
+    y[flipped] *= -1
+    problem = hj.Problem(hj.losses.PerSample(hj.losses.Hinge()), hj.kernels.RBF())
+    result = hj.tune(problem, rows, y, 5, hj.criteria.ZeroOne(mu=1.0), progress=False)
+    C, others = np.asarray(result.hp["loss"]["C"]), np.setdiff1d(np.arange(300), flipped)
+    assert np.mean(C[flipped] < np.median(C[others])) >= 0.8
+    assert {record["stage"] for record in result.history} == {"full"}
+
+
 def test_the_kernel_on_the_informative_columns_gets_the_weight():
     kernel = hj.kernels.Weighted((hj.kernels.RBF(columns=(0, 3)), hj.kernels.RBF(columns=(1, 2))))
     result = tuned(hj.Problem(hj.losses.SquaredHinge(), kernel), max_steps=8)
