@@ -44,8 +44,8 @@ def kernel_cells() -> list[Cell]:
     """Five folds at one (C, gamma): hinge, bias, RBF."""
     out = []
     seconds = {
-        ("ijcnn1", 2000): 25, ("ijcnn1", 8000): 40, ("ijcnn1", 16000): 80,
-        ("a9a", 2000): 30, ("a9a", 8000): 90, ("a9a", 16000): 200,
+        ("ijcnn1", 2000): 12, ("ijcnn1", 8000): 30, ("ijcnn1", 16000): 80,
+        ("a9a", 2000): 16, ("a9a", 8000): 95, ("a9a", 16000): 280,
     }  # fmt: skip
     for (name, size), cost in seconds.items():
         rows: list[Row] = []
@@ -80,12 +80,12 @@ def linear_cells() -> list[Cell]:
         "logistic": ("LIBLINEAR primal", 10.0),
         "hinge": ("LIBLINEAR dual", 4.0),
     }
-    seconds = {"a9a": 30, "ijcnn1": 12, "connect4": 30, "magic04": 8}
+    seconds = {"a9a": 14, "ijcnn1": 5, "connect4": 11, "magic04": 3}
     for name in seconds:
         for loss, (peer, reach) in losses.items():
             old = 6.0 if name != "magic04" and loss != "hinge" else None
             rows = (Row("fit", f"five folds, linear {loss}, {name}, C = 1", peer, reach, old),)
-            rank, cost = (0 if name == "a9a" else 1), seconds[name] * (2 if loss == "hinge" else 1)
+            rank, cost = (0 if name == "a9a" else 1), seconds[name] * (4 if loss == "hinge" else 1)
             label = f"linear-{name}-{loss.replace(' ', '-')}"
             quick = name == "magic04"
             out.append(Cell(label, "linear_rows", "point", (name, loss), rows, cost, rank, quick))
@@ -96,7 +96,7 @@ def cost_cells() -> list[Cell]:
     """Whole searches over C."""
     out = []
     reaches = {"a9a": 10.0, "ijcnn1": 10.0, "connect4": 4.0, "magic04": 4.0, "madelon": 4.0}
-    seconds = {"a9a": 90, "ijcnn1": 40, "connect4": 55, "magic04": 12, "madelon": 25, "sector": 30}
+    seconds = {"a9a": 52, "ijcnn1": 20, "connect4": 40, "magic04": 7, "madelon": 13, "sector": 28}
     for name in (*reaches, "reuters_moneyfx", "pcmac", "sector"):
         kind = "dense" if name in reaches else "sparse"
         for loss in ("squared hinge", "logistic"):
@@ -108,13 +108,13 @@ def cost_cells() -> list[Cell]:
             quick = name in ("magic04", "pcmac") and loss == "logistic"
             out.append(Cell(label, "cost_rows", "search", (name, loss, kind == "sparse"), rows, cost, rank, quick))
     fresh = Row("fresh", "whole search over C, logistic, a9a, fresh process, all counted", "LIBLINEAR -C", 2.0)
-    out.append(Cell("fresh-a9a", "process_rows", "fresh_search", ("a9a", "logistic"), (fresh,), 100, 0))
+    out.append(Cell("fresh-a9a", "process_rows", "fresh_search", ("a9a", "logistic"), (fresh,), 64, 0))
     for name in ("reuters_moneyfx", "pcmac", "sector"):
         rows = tuple(
             Row(key, f"sparse product with {what}, {name}", "SciPy CSR", 1 / 1.5)
             for key, what in (("matmul", "X, five vectors"), ("rmatmul", "X', five vectors"))
         )
-        out.append(Cell(f"product-{name}", "sparse_rows", "products", (name,), rows, 8, 1, name == "pcmac"))
+        out.append(Cell(f"product-{name}", "sparse_rows", "products", (name,), rows, 2, 1, name == "pcmac"))
     return out
 
 
@@ -129,7 +129,7 @@ def search_cells() -> list[Cell]:
             Row("halving", work, "HalvingRandomSearchCV", 4.0),
             Row("first", f"{work}, first in its process, compilation counted", "50 TPE trials", None, 1.0),
         )
-        rank, cost = (0 if name == "ijcnn1" else 1), 120
+        rank, cost = (0 if name == "ijcnn1" else 1), 85
         out.append(Cell(f"search-{name}", "search_rows", "search", ("svc", name, size), rows, cost, rank))
     for name, size in (("abalone", SVR_ROWS), ("cpusmall", SVR_ROWS), ("esol", SVR_ROWS)):
         work = f"C, eps and gamma, SVR RBF, {name} {size}"
@@ -139,7 +139,7 @@ def search_cells() -> list[Cell]:
             Row("halving", work, "HalvingRandomSearchCV"),
         )
         rank = 0 if name == "abalone" else 1
-        out.append(Cell(f"search-{name}", "search_rows", "search", ("svr", name, size), rows, 90, rank))
+        out.append(Cell(f"search-{name}", "search_rows", "search", ("svr", name, size), rows, 60, rank))
     return out
 
 
@@ -157,23 +157,23 @@ def gradient_cells() -> list[Cell]:
             )
         )
         rank = 0 if name == "a9a" else 1
-        out.append(Cell(f"jaxopt-{name}", "implicit_rows", "against_jaxopt", (name, 2000), rows, 70, rank))
+        out.append(Cell(f"jaxopt-{name}", "implicit_rows", "against_jaxopt", (name, 2000), rows, 31, rank))
     for name, size in (("ijcnn1", 2000), ("a9a", 2000), ("ijcnn1", 8000), ("a9a", 8000)):
         work = f"hypergradient over its cold solve, hinge RBF, {name} {size}"
         rows = tuple(Row(f"C{C:g}", f"{work}, C = {C:g}", "", 0.15, 0.25, "share") for C in (1.0, 30.0))
-        rank, cost, given = int(size == 2000), (20 if size == 2000 else 60), (name, size, (1.0, 30.0))
+        rank, cost, given = int(size == 2000), (14 if size == 2000 else 30), (name, size, (1.0, 30.0))
         quick = (name, size) == ("ijcnn1", 2000)
         out.append(Cell(f"gradient-{name}-{size}", "gradient_rows", "against_solve", given, rows, cost, rank, quick))
     rows = (
         Row("many", "hypergradient of 10,000 C_i over that of one C, ijcnn1 10000", "", 1.3, 1.5, "share"),
         Row("growth", "growth of value and gradient in 2 .. 10,000 hyperparameters", "", unit="exponent"),
     )
-    out.append(Cell("growth-hyperparameters", "gradient_rows", "hyperparameters", (10000,), rows, 80, 0))
+    out.append(Cell("growth-hyperparameters", "gradient_rows", "hyperparameters", (10000,), rows, 45, 0))
     rows = (
         Row("solve", "growth of five cold folds in 2,000 .. 32,000 rows, ijcnn1", "", unit="exponent"),
         Row("gradient", "growth of value and gradient in 2,000 .. 32,000 rows, ijcnn1", "", unit="exponent"),
     )
-    out.append(Cell("growth-rows", "gradient_rows", "growth", ((2000, 4000, 8000, 16000, 32000),), rows, 130, 0))
+    out.append(Cell("growth-rows", "gradient_rows", "growth", ((2000, 4000, 8000, 16000, 32000),), rows, 110, 0))
     return out
 
 
@@ -187,9 +187,9 @@ def process_cells() -> list[Cell]:
     memory = (Row("peak", "tuning 16,000 rows, RBF, ijcnn1: peak memory", "", 1.3 * 1.024 + 1.0, None, "GB"),)
     start = (Row("import", "import hyperjax after jax", "", None, 0.3, "s"),)
     return [
-        Cell("fresh-pima", "process_rows", "fresh_tune", ("pima",), rows, 50, 0, True),
-        Cell("memory-16000", "process_rows", "memory", ("ijcnn1", 16000), memory, 70, 0),
-        Cell("import", "process_rows", "importing", (), start, 8, 0, True),
+        Cell("fresh-pima", "process_rows", "fresh_tune", ("pima",), rows, 35, 0, True),
+        Cell("memory-16000", "process_rows", "memory", ("ijcnn1", 16000), memory, 28, 0),
+        Cell("import", "process_rows", "importing", (), start, 4, 0, True),
     ]
 
 

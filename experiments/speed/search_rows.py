@@ -81,15 +81,15 @@ def _rows(race: Race, answers: Any, scores: Any, tests: Any, full: float, first:
     """The rows of what has been measured so far."""
     common_facts = {
         "memory": memory,
-        "score": scores["ours"],
         "answers": answers["ours"],
-        "test": tests["ours"],
     }
     out = {}
     for peer in ("grid", "tpe", "halving"):
         if peer in scores:
+            # a slow peer has not seen every order of the rows: only those that both have are compared
+            both = {"score": scores["ours"][: len(scores[peer])], "test": tests["ours"][: len(scores[peer])]}
             theirs = {"peer_score": scores[peer], "peer_answers": answers[peer], "peer_test": tests[peer]}
-            out[peer] = race.row(peer, **common_facts, **theirs, margin=MARGIN, first=full)
+            out[peer] = race.row(peer, **common_facts, **both, **theirs, margin=MARGIN, first=full)
     if "tpe" in scores:
         out["first"] = {"ours": [first], "theirs": race.seconds["tpe"], "memory": memory}
     return out
