@@ -15,11 +15,12 @@ from jax import lax
 from ..criteria.base import hard
 from ..losses import SquaredHinge
 from ..objective import Task
-from ..operators import Features
+from ..operators import Features, Sparse
 from ..problem import Inner
 from ..results import Code
 from ..solve import held_out
 from ..solvers.newton import line_length
+from ..sparse import Matrix
 from ..types import Array, Module, static
 from ._passes import one_pass
 
@@ -42,7 +43,7 @@ class Sweep(Module):
     """Everything a step along C needs but C and the models."""
 
     task: Task
-    phi: Array
+    phi: Array | Matrix
     tol: Array
     stop_tol: Array
     key: Array
@@ -61,7 +62,8 @@ class Sweep(Module):
         train = self.task.folds.train.astype(self.phi.dtype)
         s = train if self.task.weights is None else train * self.task.weights[None, :]
         y = jnp.broadcast_to(self.task.y[None, :], s.shape)
-        return Inner(self.task.problem.loss, {"C": C}, Features(self.phi), y, s, False)
+        op = Sparse(self.phi) if isinstance(self.phi, Matrix) else Features(self.phi)
+        return Inner(self.task.problem.loss, {"C": C}, op, y, s, False)
 
 
 def step(sweep: Sweep, before: Models, C: Array, ratio: Array, hp: Any, key: Array) -> tuple[Models, dict[str, Array]]:

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.sparse
 
 import hyperjax as hj
 from hyperjax.methods.chu import chu
@@ -235,3 +236,18 @@ def test_stops_on_request():
     again = sweep(LOGISTIC, callback=lambda record: record["step"] == 2)
     np.testing.assert_array_equal(result.details["w"], again.details["w"])
     assert jnp.all(jnp.isfinite(result.decision(R30)))
+
+
+def test_sparse_rows_give_the_sweep_of_the_same_rows_dense():
+    rng = np.random.default_rng(3)
+    rows = np.where(rng.random((60, 40)) < 0.15, rng.normal(size=(60, 40)), 0.0)
+    y = np.where(rows[:, 0] + rows[:, 1] + 0.1 * rng.normal(size=60) > 0, 1.0, -1.0)
+    problem = hj.Problem(hj.losses.Logistic(), hj.kernels.Linear(), False)
+    dense, sparse = (
+        hj.methods.chu(problem, X, y, 3, C_max=4.0, tol=1e-6, stop=None, progress=False)
+        for X in (rows, scipy.sparse.csr_matrix(rows))
+    )
+    np.testing.assert_allclose(sparse.history.to_dict()["value"], dense.history.to_dict()["value"], atol=1e-12)
+    np.testing.assert_allclose(sparse.details["w"], dense.details["w"], atol=1e-5)
+    with pytest.raises(ValueError, match="toarray"):
+        hj.methods.chu(problem, scipy.sparse.csr_matrix(rows), y, 3, inner="dual", progress=False)
