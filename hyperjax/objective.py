@@ -25,6 +25,7 @@ from .problem import Problem
 from .results import Code
 from .solve import Solution, held_out, solve_batch
 from .solvers.decomposition import Decomposition
+from .sparse import Matrix
 from .types import Array, Module, static
 
 __all__ = ["Task", "differentiate", "evaluate", "evaluate_many", "size", "slope", "train"]
@@ -163,15 +164,20 @@ def _briefly(program: Any, compilation: str, task: Task, theta: Array, start: An
     searches in float32.
     """
     whole = compiled(program, compilation)
-    if task.solver is not None or not isinstance(task.problem.loss, PiecewiseLinear) or not checks.concrete(tol, theta):
-        return whole(task, theta, start, tol)
-    if float(np.ravel(tol)[0]) < ENOUGH:
+    if not checks.concrete(tol, theta) or float(np.ravel(tol)[0]) < ENOUGH or not _by_smo(task):
         return whole(task, theta, start, tol)
     *found, facts = whole(task.replace(solver=Decomposition(finish=False)), theta, start, tol)
     if not np.any(np.asarray(facts["code"]) == Code.MAX_STEPS):
         return *found, facts
     *found, further = whole(task, theta, facts["start"], tol)
     return *found, further | {"iterations": facts["iterations"] + further["iterations"]}
+
+
+def _by_smo(task: Task) -> bool:
+    """Whether it is SMO that begins: for straight pieces where nobody has chosen a solver and K is stored."""
+    if task.solver is not None or isinstance(task.X, Matrix) or not isinstance(task.problem.loss, PiecewiseLinear):
+        return False
+    return task.problem.kernel.features(task.coords.template["kernel"], task.X[:1]) is None
 
 
 def size(task: Task) -> int:

@@ -43,7 +43,7 @@ __all__ = ["bordered_solve"]
 DIRECT_SIZES = (256, 384, 512, 704, 896, 1216, 1536, 2048, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients.
 
-Each is a program to compile, 0.05 s or so, and a factor's cost is that of the next size up, which grows as its cube."""
+Each is one more program to compile; a factor costs what the next size up does, which grows as its cube."""
 REFINEMENTS = 2
 """Corrections with the matrix itself after a solve with its ridged factor."""
 

@@ -61,8 +61,8 @@ class Decomposition(Solver):
     max_steps: int = static(default=1000)
     """Most Newton steps after them."""
     finish: bool = static(default=True)
-    """False: a fold that SMO leaves short of `tol` stays so.  A third of what there is to compile is then missing, and
-    few folds need it where `tol` is no less than 1e-3."""
+    """False: a fold that SMO leaves short of `tol` stays so.  Much of what there is to compile is then missing, and few
+    folds need it where `tol` is no less than 1e-3.  No effect where ProxGrad or DCD begins."""
 
     def supports(self, inner: Inner) -> str | None:
         """Piecewise linear losses, every operator, every bias."""

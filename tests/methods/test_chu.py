@@ -248,6 +248,7 @@ def test_sparse_rows_give_the_sweep_of_the_same_rows_dense():
         for X in (rows, scipy.sparse.csr_matrix(rows))
     )
     np.testing.assert_allclose(sparse.history.to_dict()["value"], dense.history.to_dict()["value"], atol=1e-12)
+    assert np.max(np.abs(dense.details["w"])) > 0.1
     np.testing.assert_allclose(sparse.details["w"], dense.details["w"], atol=1e-5)
     with pytest.raises(ValueError, match="toarray"):
         hj.methods.chu(problem, scipy.sparse.csr_matrix(rows), y, 3, inner="dual", progress=False)

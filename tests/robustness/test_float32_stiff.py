@@ -63,10 +63,14 @@ def test_a_tolerance_somebody_asked_for_is_never_loosened():
 @pytest.mark.parametrize("C", [1e4, 1e5, 1e6])
 def test_nothing_is_called_solved_whose_outputs_are_wrong_by_a_tenth_of_the_margin(C):
     """Rounding in K z may be larger than the outputs themselves where z is large: that excuses nothing."""
+    solved_at_all = 0
     for seed in range(3):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(150, 4)).astype(np.float32)
         y = np.where(X[:, 0] + X[:, 1] + 0.5 * rng.normal(size=150) > 0, 1.0, -1.0).astype(np.float32)
         problem = hj.Problem(kernel=hj.kernels.Linear())
         solved = hj.solve(problem, {"loss": {"C": np.float32(C)}, "kernel": {}}, X, y)
-        assert hj.Code(int(solved.code)).failed or solved.kkt <= 0.1, (seed, solved.code, solved.kkt)
+        failed = hj.Code(int(solved.code)).failed
+        assert failed or solved.kkt <= 0.1, (seed, solved.code, solved.kkt)
+        solved_at_all += not failed
+    assert solved_at_all > 0 or C > 1e4

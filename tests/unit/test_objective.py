@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import scipy.sparse
 
 import hyperjax as hj
 from hyperjax import objective, plan
@@ -39,9 +40,26 @@ def forbidden(*_):
 
 def test_a_point_that_smo_solves_compiles_nothing_more(monkeypatch):
     task, theta = prepared(1.0, 101)
+    whole = differentiated(task.replace(solver=Decomposition()), theta)
     monkeypatch.setattr(ProxGrad, "solve", forbidden)
     value, gradient, facts = differentiated(task, theta)
-    assert np.all(facts["kkt"] <= 1e-3) and np.all(np.isfinite(gradient)) and np.isfinite(value)
+    assert np.all(facts["kkt"] <= 1e-3) and np.all(np.asarray(gradient) != 0)
+    np.testing.assert_allclose(value, whole[0], rtol=1e-5)
+    np.testing.assert_allclose(gradient, whole[1], rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["sparse", "factored"])
+def test_linear_machines_take_the_solver_that_is_made_for_them(kind):
+    """Where SMO does not begin there is nothing to leave out."""
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((120, 10)) < 0.3, rng.normal(size=(120, 10)), 0.0).astype(np.float32)
+    y = np.where(X.sum(axis=1) + 0.1 * rng.normal(size=120) > 0, 1.0, -1.0).astype(np.float32)
+    problem = hj.Problem(kernel=hj.kernels.Linear())
+    rows = scipy.sparse.csr_matrix(X) if kind == "sparse" else X
+    result = hj.tune(problem, rows, y, 3, progress=False, max_steps=2)
+    assert result.value < result.history[0]["value"] and result.hard < 0.5
+    exact = hj.tune(problem, X.astype(float), y.astype(float), 3, progress=False, max_steps=2)
+    assert result.history[0]["value"] == pytest.approx(exact.history[0]["value"], rel=1e-3)
 
 
 def test_a_tolerance_below_what_smo_is_good_for_takes_the_whole_solver(monkeypatch):
