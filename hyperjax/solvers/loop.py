@@ -110,6 +110,8 @@ def run(
     return (end.z, end.b), {"iterations": end.iterations, "violation": end.best}
 
 
+FAR = 10.0
+"""Outputs more than so many times y away from it say little of the loss there."""
 SIGNS, CHUNKS = 8, 8
 """Draws of random signs that a product's rounding is judged by, and parts that a factored one is added up in."""
 
@@ -213,10 +215,16 @@ def start_point(inner: Inner, init: tuple[Array, Array] | None) -> tuple[Array, 
 def violation(
     inner: Inner, z: Float[Array, "T n"], o: Float[Array, "T n"], t: Float[Array, "T n"]
 ) -> Float[Array, " T"]:
-    """max(max_i |o_i - prox(o_i - t z_i)|, what |sum z| is worth), the certificate `kkt`, shape (T,)."""
+    """max(max_i |o_i - prox(o_i - t z_i)|, what |sum z| is worth), the certificate `kkt`, shape (T,).
+
+    No less than the last digit of the outputs where a bias has carried all of them far beyond y: there the difference
+    is 0 by rounding alone.
+    """
     in_play = inner.s > 0
     worst = jnp.max(jnp.where(in_play, jnp.abs(inner.residual(z, o, t)), 0.0), axis=1)
-    return jnp.maximum(worst, imbalance(inner, z, o))
+    least = jnp.min(jnp.where(in_play, jnp.abs(o) - FAR * jnp.abs(inner.y), jnp.inf), axis=1)
+    unseen = jnp.where(jnp.isfinite(least), jnp.finfo(o.dtype).eps * jnp.maximum(least, 0.0), 0.0)
+    return jnp.maximum(jnp.maximum(worst, unseen), imbalance(inner, z, o))
 
 
 def imbalance(inner: Any, z: Float[Array, "T n"], o: Float[Array, "T n"]) -> Float[Array, " T"]:

@@ -3,9 +3,11 @@
 import json
 
 from experiments.loo import run
+from tests.data import load
 
 
 def test_quick_run(tmp_path):
+    load("heart")
     path = tmp_path / "results.json"
     run.main(["--quick", "--data", "heart", "--output", str(path)])
     rows = {row["loss"]: row for row in json.loads(path.read_text())["outputs"]["rows"]}

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import hyperjax as hj
+from hyperjax.solvers.loop import violation
 
 pytestmark = [
     pytest.mark.no_extras,
@@ -74,3 +75,14 @@ def test_nothing_is_called_solved_whose_outputs_are_wrong_by_a_tenth_of_the_marg
         assert failed or solved.kkt <= 0.1, (seed, solved.code, solved.kkt)
         solved_at_all += not failed
     assert solved_at_all > 0 or C > 1e4
+
+
+def test_a_bias_so_far_out_that_outputs_have_no_digits_left_is_no_solution():
+    """At b = 8e7 a float32 moves by 8 at least: o - prox(o) is 0 whatever z is."""
+    X, y = sample()
+    folds = np.ones((1, N), np.float32)
+    hp = {"loss": {"C": np.float32(1.0)}, "kernel": {"gamma": np.float32(GAMMA)}}
+    inner = PROBLEM.inner(hp, X.astype(np.float32), y.astype(np.float32), folds)
+    z = np.zeros((1, N), np.float32)
+    assert violation(inner, z, z + np.float32(8e7), inner.steps()) > 1.0
+    assert violation(inner, z, z + np.float32(3.0), inner.steps()) > 0.5, "wrong, and seen as before"
