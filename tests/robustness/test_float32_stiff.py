@@ -1,6 +1,7 @@
 """Large C in float32: products with K are rounded by more than the default tolerance, and the codes know it."""
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
@@ -79,10 +80,8 @@ def test_nothing_is_called_solved_whose_outputs_are_wrong_by_a_tenth_of_the_marg
 
 def test_a_bias_so_far_out_that_outputs_have_no_digits_left_is_no_solution():
     """At b = 8e7 a float32 moves by 8 at least: o - prox(o) is 0 whatever z is."""
-    X, y = sample()
-    folds = np.ones((1, N), np.float32)
-    hp = {"loss": {"C": np.float32(1.0)}, "kernel": {"gamma": np.float32(GAMMA)}}
-    inner = PROBLEM.inner(hp, X.astype(np.float32), y.astype(np.float32), folds)
-    z = np.zeros((1, N), np.float32)
-    assert violation(inner, z, z + np.float32(8e7), inner.steps()) > 1.0
-    assert violation(inner, z, z + np.float32(3.0), inner.steps()) > 0.5, "wrong, and seen as before"
+    X, y = (jnp.asarray(part, jnp.float32) for part in sample())
+    hp = {"loss": {"C": jnp.float32(1.0)}, "kernel": {"gamma": jnp.float32(GAMMA)}}
+    inner, z = PROBLEM.inner(hp, X, y, jnp.ones((1, N), jnp.float32)), jnp.zeros((1, N), jnp.float32)
+    assert violation(inner, z, z + jnp.float32(8e7), inner.steps()) > 1.0
+    assert violation(inner, z, z + jnp.float32(3.0), inner.steps()) > 0.5, "wrong, and seen as before"
