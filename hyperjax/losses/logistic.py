@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from .base import Loss
-from .smooth_hinge import sigmoid_interval
+from .smooth_hinge import sigmoid_interval, softplus
 
 __all__ = ["EXAMPLES", "Logistic"]
 
@@ -26,7 +26,7 @@ class Logistic(Loss):
     C: float = 1.0
 
     def phi(self, o, y, hp):
-        return hp["C"] * jnp.logaddexp(-y * o, 0.0)
+        return hp["C"] * softplus(-y * o)
 
     def init(self, X, y):
         return {"C": self.C}

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+import jax
 import jax.numpy as jnp
 from jax import lax
 
@@ -9,6 +10,21 @@ from ..types import Array
 from .base import Loss
 
 __all__ = ["EXAMPLES", "SmoothHinge"]
+
+
+@jax.custom_jvp
+def softplus(x: Array) -> Array:
+    """log(1 + e^x), with one exponential in its value and one in each of its derivatives.
+
+    logaddexp's derivative takes its value once more and two further exponentials, and a Newton step asks for a value, a
+    slope and a curvature.
+    """
+    return jnp.maximum(x, 0.0) + jnp.log1p(jnp.exp(-jnp.abs(x)))
+
+
+@softplus.defjvp
+def _softplus_rule(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return softplus(*primals), lax.logistic(primals[0]) * tangents[0]
 
 
 def sigmoid_interval(z: Array, y: Array, sc: Array, centre: float, mu: Array) -> tuple[Array, Array]:
@@ -43,7 +59,7 @@ class SmoothHinge(Loss):
     mu: float = 10.0
 
     def phi(self, o, y, hp):
-        return hp["C"] * jnp.logaddexp(hp["mu"] * (1.0 - y * o), 0.0) / hp["mu"]
+        return hp["C"] * softplus(hp["mu"] * (1.0 - y * o)) / hp["mu"]
 
     def init(self, X, y):
         return {"C": self.C, "mu": self.mu}

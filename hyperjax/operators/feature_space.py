@@ -27,6 +27,8 @@ __all__ = ["factor_solve", "feature_factors", "feature_solve"]
 
 MANY, FEW = 4096, 8
 """From MANY rows on, rows without curvature are left out of a factor where no more than one in FEW has any."""
+PART = 1 << 18
+"""Entries of Phi that are weighted at a time: 1 MB in float32, which fits into a core's own cache."""
 
 
 def feature_factors(phi: Array, h: Array, border: bool) -> Array:
@@ -39,16 +41,29 @@ def feature_factors(phi: Array, h: Array, border: bool) -> Array:
         weighted = h[:, None] * phi
         return weighted.T @ phi, jnp.sum(weighted, axis=0)
 
+    def added(phi: Array, h: Array) -> tuple[Array, Array]:
+        # part by part: a weighted copy of all rows would be new pages of memory in every call
+        size = max(1, PART // phi.shape[1])
+        parts = phi.shape[0] // size
+        if parts < 2:
+            return products(phi, h)
+
+        def add(sums: tuple[Array, Array], k: Array) -> tuple[tuple[Array, Array], None]:
+            some = (lax.dynamic_slice_in_dim(v, k * size, size) for v in (phi, h))
+            return jax.tree.map(jnp.add, sums, products(*some)), None
+
+        return lax.scan(add, products(phi[parts * size :], h[parts * size :]), jnp.arange(parts))[0]
+
     def gathered(h: Array) -> tuple[Array, Array]:
         index = where_true(h != 0, few)
         some = jnp.take(phi, index, axis=0, mode="clip")
-        return products(some, h.at[index].get(mode="fill", fill_value=0.0))
+        return added(some, h.at[index].get(mode="fill", fill_value=0.0))
 
     def fold(h: Array) -> Array:
         if n >= MANY:
-            S, side = lax.cond(jnp.sum(h != 0) <= few, lambda: gathered(h), lambda: products(phi, h))
+            S, side = lax.cond(jnp.sum(h != 0) <= few, lambda: gathered(h), lambda: added(phi, h))
         else:
-            S, side = products(phi, h)
+            S, side = added(phi, h)
         S = S + jnp.eye(phi.shape[1], dtype=phi.dtype)
         if border:
             corner = jnp.sum(h)

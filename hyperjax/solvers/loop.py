@@ -1,5 +1,6 @@
 """The one while-loop of the solvers, and their common interface."""
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -112,8 +113,9 @@ def run(
 
 FAR = 10.0
 """Outputs more than so many times y away from it say little of the loss there."""
-SIGNS, CHUNKS = 8, 8
-"""Draws of random signs that a product's rounding is judged by, and parts that a factored one is added up in."""
+SIGNS, ABREAST, CHUNKS = 8, 2, 8
+"""Draws of random signs that a product's rounding is judged by, how many go through K at once, and the parts that a
+factored product is added up in."""
 
 
 def granted(
@@ -132,54 +134,75 @@ def granted(
     """
     # zeros made of z: where rows are sharded both branches below must vary alike
     tol = jnp.broadcast_to(tol, z.shape[:1]) + jnp.zeros_like(z[:, 0])
-    eps, phi = jnp.finfo(z.dtype).eps, inner.op.factors()
-    length = jnp.sqrt(jnp.sum(z * z, axis=1))
-    # |z|_1 / |z| is sqrt(m) for m equal terms; a few large ones among many small ones count as few
-    root = jnp.sum(jnp.abs(z), axis=1) / jnp.where(length > 0, length, 1.0)
-    # an error of w = Phi'z, from z's own digits and from adding up, is the same for all rows: twice its expected size
-    unit = eps * (0.5 * root if phi is None else jnp.full_like(root, 2.0))
+    phi = inner.op.factors()
+    doubtful = (worst > tol) & (worst <= inner.limit) & stuck
 
-    def measure() -> Array:
-        if phi is None:  # the mean over all signs of what _with_signs draws some of
-            K = inner.op.whole()
-            rounding = unit * jnp.sqrt((z * z) @ jnp.einsum("ij,ij->i", K, K) / z.shape[1])
-        else:  # rows may lie at very different distances, and the violation is that of the worst
-            rounding = unit * jnp.max(jnp.where(inner.s > 0, _with_signs(inner, z), 0.0), axis=1)
-        if phi is not None and not isinstance(phi, Matrix):
-            rounding = jnp.maximum(rounding, _by_order(inner, phi, z))
-        if phi is not None and inner.smooth:
-            rounding = jnp.maximum(rounding, _by_slopes(inner, phi, z, b))
+    def bounded(rounding: Array) -> Array:
         return jnp.where(jnp.isfinite(rounding), jnp.clip(rounding, tol, jnp.maximum(tol, inner.limit)), tol)
 
-    doubtful = (worst > tol) & (worst <= inner.limit) & stuck
+    def measure() -> Array:
+        if phi is None:
+            return bounded(_stored(inner, z))
+        met = tol
+        for part in _factored(inner, phi, z, b):  # the cheapest first, and the next where that is not enough
+            found = functools.partial(lambda part, met: jnp.maximum(met, bounded(part())), part, met)
+            met = lax.cond(jnp.all(~doubtful | (worst <= met)), lambda met=met: met, found)
+        return met
+
     return lax.cond(jnp.any(doubtful), measure, lambda: tol)
 
 
-def _signs(draws: int, n: int) -> Array:
-    """Random signs (draws, 1, n): the first bit of a hash of the place.
+def _stored(inner: Any, z: Array) -> Array:
+    """What rounds the outputs (T,) of a stored K: the mean over all signs of what _with_signs draws some of."""
+    K, length = inner.op.whole(), jnp.sqrt(jnp.sum(z * z, axis=1))
+    # |z|_1 / |z| is sqrt(m) for m equal terms; a few large ones among many small ones count as few
+    root = jnp.sum(jnp.abs(z), axis=1) / jnp.where(length > 0, length, 1.0)
+    return 0.5 * jnp.finfo(z.dtype).eps * root * jnp.sqrt((z * z) @ jnp.einsum("ij,ij->i", K, K) / z.shape[1])
+
+
+def _factored(inner: Any, phi: Any, z: Array, b: Array) -> list[Callable[[], Array]]:
+    """What rounds the outputs (T,) of a factored K, each part a function, those that take fewest products first."""
+
+    def by_size() -> Array:
+        # an error of w = Phi'z, from z's own digits and from adding up, is the same for all rows, which may lie at very
+        # different distances, and the violation is that of the worst: twice the expected size
+        found = _with_signs(inner.op.matmul, z, z.shape)
+        return 2.0 * jnp.finfo(z.dtype).eps * jnp.max(jnp.where(inner.s > 0, found, 0.0), axis=1)
+
+    parts = [by_size]
+    if not isinstance(phi, Matrix):
+        parts.insert(0, lambda: _by_order(inner, phi, z))
+    if inner.smooth:
+        parts.append(lambda: _by_slopes(inner, phi, z, b))
+    return parts
+
+
+def _signs(first: Array | int, draws: int, n: int) -> Array:
+    """Random signs (draws, 1, n), those of draws `first` and following: the first bit of a hash of the place.
 
     JAX's own generator is long to compile, and nothing here needs its quality.
     """
-    x = jnp.arange(draws * n, dtype=jnp.uint32)
+    x = jnp.arange(draws * n, dtype=jnp.uint32) + jnp.asarray(first * n, jnp.uint32)
     for shift, factor in ((16, 0x7FEB352D), (15, 0x846CA68B)):
         x = (x ^ (x >> shift)) * jnp.uint32(factor)
     return jnp.where(x >> 31 == 0, 1, -1).reshape(draws, 1, n)
 
 
-def _with_signs(inner: Any, z: Array) -> Array:
-    """The outputs (T, n) of z with random signs, as the root of their mean square over some draws.
+def _with_signs(product: Callable[[Array], Array], z: Array, shape: tuple[int, ...]) -> Array:
+    """The products, of this shape, of z (T, n) with random signs, as the root of their mean square over some draws.
 
     Rounding errors of a sum of m equal terms have random signs and grow as sqrt(m) times the size of its partial sums;
     with random signs in place of z's own the sum itself has that size.
     """
-    signs = _signs(SIGNS, z.shape[1]).astype(z.dtype)
-    return _root_mean(inner.op.matmul((signs * z[None]).reshape(-1, z.shape[1])), z.shape)
+    share = jnp.full((ABREAST,), 1.0 / SIGNS, z.dtype)
 
+    def add(total: Array, first: Array) -> tuple[Array, None]:
+        signs = _signs(first, ABREAST, z.shape[1]).astype(z.dtype)
+        sums = product((signs * z[None]).reshape(-1, z.shape[1]))
+        # as a product, because sums over a leading axis are slow on a CPU
+        return total + (share @ (sums * sums).reshape(ABREAST, -1)).reshape(shape), None
 
-def _root_mean(sums: Array, shape: tuple[int, ...]) -> Array:
-    """The root of the mean square over draws; as a product, because sums over a leading axis are slow on a CPU."""
-    share = jnp.full((SIGNS,), 1.0 / SIGNS, sums.dtype)
-    return jnp.sqrt(share @ (sums * sums).reshape(SIGNS, -1)).reshape(shape)
+    return jnp.sqrt(lax.scan(add, jnp.zeros(shape, z.dtype) + 0.0 * z[:, :1], jnp.arange(0, SIGNS, ABREAST))[0])
 
 
 def _by_slopes(inner: Any, phi: Any, z: Array, b: Array) -> Array:
@@ -187,19 +210,21 @@ def _by_slopes(inner: Any, phi: Any, z: Array, b: Array) -> Array:
     the loss is curved there.
     """
     w = z @ phi
-    signs = _signs(SIGNS, w.shape[1]).astype(w.dtype)
-    off = 0.5 * jnp.finfo(z.dtype).eps * _root_mean((signs * w[None]).reshape(-1, w.shape[1]) @ phi.T, z.shape)
-    moved = _with_signs(inner, inner.curvature(w @ phi.T + b[:, None]) * off)
+    off = 0.5 * jnp.finfo(z.dtype).eps * _with_signs(lambda w: w @ phi.T, w, z.shape)
+    moved = _with_signs(inner.op.matmul, inner.curvature(w @ phi.T + b[:, None]) * off, z.shape)
     return jnp.max(jnp.where(inner.s > 0, moved, 0.0), axis=1)
 
 
 def _by_order(inner: Any, phi: Array, z: Array) -> Array:
     """The rounding (T,) of Phi (Phi'z): how far outputs move when Phi'z is added up in another order."""
     size = z.shape[1] // CHUNKS
-    folds, columns, parts = z.shape[0], phi.shape[1], size * CHUNKS
-    blocks = z[:, :parts].reshape(folds, CHUNKS, size), phi[:parts].reshape(CHUNKS, size, columns)
-    sums = jnp.einsum("tcn,cnp->ctp", *blocks)
-    moved = (jnp.sum(sums, axis=0) + z[:, parts:] @ phi[parts:] - z @ phi) @ phi.T
+
+    def add(w: Array, k: Array) -> tuple[Array, None]:
+        part = lax.dynamic_slice_in_dim(z, k * size, size, axis=1), lax.dynamic_slice_in_dim(phi, k * size, size)
+        return w + part[0] @ part[1], None
+
+    rest = z[:, size * CHUNKS :] @ phi[size * CHUNKS :]
+    moved = (lax.scan(add, rest, jnp.arange(CHUNKS))[0] - z @ phi) @ phi.T
     return jnp.max(jnp.where(inner.s > 0, jnp.abs(moved), 0.0), axis=1)
 
 
