@@ -5,8 +5,9 @@ Iteration
     halved until the objective has fallen by a part of what the gradient promised, at a point where every fold was
     solved; H learns from the change of the gradient.
 Stops when
-    the objective changed by no more than tol, relatively, and the next step promises no more than that; or what is left
-    of a step down the gradient promises no more; or nothing is left of the gradient; or no step along it helps.
+    the objective changed by no more than tol, relatively, and the next step promises no more than that, and so does a
+    look CAP further along a shallow valley; or what is left of a step down the gradient promises no
+    more; or nothing is left of the gradient; or no step along it helps.
 Source
     Keerthi, Sindhwani & Chapelle, section 3 (BFGS on logarithms, first step of length 1); Nocedal & Wright, Numerical
     Optimization, chapters 6 and 16.7.
@@ -27,6 +28,9 @@ CAP = 2.0
 """No coordinate moves further in one step; a factor of seven for a positive hyperparameter."""
 DENSE = 200
 """Up to this many coordinates the metric is a whole matrix, beyond a limited memory."""
+SHALLOW = 0.15
+"""A valley along which the objective seems to rise by no more than this part of it within CAP is looked along: rows at
+kinks of their loss make gradients jump by more than such a valley falls."""
 LEVEL = 1e-8
 """A leaf whose slopes are below this part of the steepest has no unit of its own: they are rounding."""
 SUFFICIENT = 1e-4
@@ -46,6 +50,8 @@ class Rules(NamedTuple):
     """Whether the first change of the gradient sets the scale of the metric."""
     promise: bool = True
     """Whether a small change ends the search only if the next step promises no more, and a line search as well."""
+    valley: bool = True
+    """Whether a search that would end in a shallow valley first looks further along it."""
 
 
 OURS = Rules()
@@ -61,7 +67,7 @@ class Dense:
     def restart(self, gradient: np.ndarray) -> None:
         size = np.linalg.norm(gradient)
         self.H = np.eye(len(gradient)) / (size if size > 0 else 1.0)
-        self.fresh = True
+        self.learnt = 0
 
     def direction(self, gradient: np.ndarray, theta: np.ndarray) -> np.ndarray:
         free = gradient != 0
@@ -78,7 +84,19 @@ class Dense:
         r = s / curvature
         left = np.eye(len(s)) - np.outer(r, y)
         self.H = left @ self.H @ left.T + np.outer(r, s)
-        self.fresh = False
+        self.learnt += 1
+
+    @property
+    def fresh(self) -> bool:
+        """Whether nothing has been learnt yet."""
+        return self.learnt == 0
+
+    def valley(self) -> tuple[np.ndarray, float]:
+        """The direction that seems flattest, of unit length, and the curvature along it: infinite as long as fewer
+        steps were learnt from than there are coordinates.
+        """
+        values, vectors = np.linalg.eigh(self.H)
+        return vectors[:, -1], 1.0 / float(values[-1]) if self.learnt >= len(values) else np.inf
 
 
 def _scales(old: float, new: float, s: np.ndarray) -> np.ndarray:
@@ -126,6 +144,10 @@ class Memory:
         """The transformation sees the pairs itself."""
         self.fresh = False
 
+    def valley(self) -> tuple[np.ndarray, float]:
+        """Unknown: among so many coordinates a few steps show no flattest one."""
+        return np.zeros(len(self.leaf)), np.inf
+
 
 def quasi_newton(
     run: Run,
@@ -141,7 +163,7 @@ def quasi_newton(
     # a steep coordinate that its bound holds says nothing of the others' scale
     first = _projected(point, low, high)
     metric = Memory(first, run.leaf) if memory or len(first) > DENSE else Dense(first, rules.rescale)
-    g, d = first, _descent(metric, first, point.theta)
+    g, d, begun = first, _descent(metric, first, point.theta), point.theta
     for _ in range(max_steps):
         if np.max(np.abs(g)) <= FLAT * max(abs(point.objective), FLAT):
             return "gradient"
@@ -162,7 +184,15 @@ def quasi_newton(
         d = _descent(metric, g, point.theta)
         small = tol * abs(point.objective)
         if change <= small and not (rules.promise and _promised(g, d) > small):
-            return "tolerance"
+            further = _along_valley(run, metric, point, begun, low, high) if rules.valley else point
+            gained, point = point.objective - further.objective, further
+            if gained > 0:
+                run.note(point)
+            if gained <= small:
+                return "tolerance"
+            g = _projected(point, low, high)
+            metric.restart(g)
+            d = metric.direction(g, point.theta)
     return "max_steps"
 
 
@@ -190,6 +220,17 @@ def _descent(metric: Any, g: np.ndarray, theta: np.ndarray) -> np.ndarray:
 def _promised(g: np.ndarray, d: np.ndarray) -> float:
     """The decrease a quadratic model expects of the next step d."""
     return max(-0.5 * min(1.0, CAP / max(float(np.max(np.abs(d))), 1e-300)) * float(g @ d), 0.0)
+
+
+def _along_valley(run: Run, metric: Any, point: Point, begun: np.ndarray, low: np.ndarray, high: np.ndarray) -> Point:
+    """The point CAP further along a shallow valley, away from where the search began, if it is lower."""
+    along, curvature = metric.valley()
+    if 0.5 * curvature * CAP**2 > SHALLOW * abs(point.objective):
+        return point
+    reach = np.copysign(CAP, along @ (point.theta.astype(float) - begun))
+    theta = np.clip(point.theta + reach * along, low, high).astype(point.theta.dtype)
+    new = point if np.array_equal(theta, point.theta) else run(theta)
+    return new if new.ok and new.objective < point.objective else point
 
 
 def _line_search(

@@ -41,7 +41,7 @@ TAKES = Takes(
         SmoothError, WeightedError, FMeasure, AUC, BreakEven, PrecisionAtRecall, PlattError, PlattLoss,
     ),
 )  # fmt: skip
-RULES = Rules(trials=9, halve=True, rescale=False, promise=False)
+RULES = Rules(trials=9, halve=True, rescale=False, promise=False, valley=False)
 """A full step and at most eight halvings, the metric I / |g_0| at the start, and a stop that looks at V alone."""
 REACH = math.exp(12.0)
 """Logarithms stay within [-12, 12]."""

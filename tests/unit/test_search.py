@@ -77,3 +77,37 @@ def test_one_steep_coordinate_does_not_end_the_search_of_the_others(steep, width
         run = Recorder(valley)
         run.search([0.0, start])
         assert run.accepted[-1].objective < 1.005
+
+
+def rippled(bottom, fall):
+    """A curved valley towards (bottom, -bottom) that falls by `fall` a unit, ripples along it as steep."""
+
+    def at(t):
+        along, across = t[0] - t[1] - 2.0 * bottom, t[0] + t[1]
+        value = 1.0 + fall * np.hypot(along, 1.0) + 1e-3 * np.sin(4.0 * along) + 0.1 * across**2
+        slope = fall * along / np.hypot(along, 1.0) + 4e-3 * np.cos(4.0 * along)
+        return value, [slope + 0.2 * across, -slope + 0.2 * across], True
+
+    return at
+
+
+def test_a_shallow_valley_is_looked_along_before_the_search_ends():
+    # 1.004 at the bottom and 1.028 where the searches begin; the first ripple stops most of those that do not look
+    found = {}
+    for valley in (False, True):
+        runs = [Recorder(rippled(3.0, 4e-3)) for _ in range(40)]
+        for run, start in zip(runs, np.random.default_rng(0).normal(size=(40, 2)), strict=True):
+            run.search(start, valley=valley)
+        found[valley] = np.mean([run.accepted[-1].objective < 1.012 for run in runs])
+        assert np.mean([len(run.points) for run in runs]) < 10
+    assert found[True] >= 0.5 and found[True] >= 4 * found[False]
+
+
+def test_a_look_that_finds_nothing_costs_one_evaluation_and_a_steep_bowl_none():
+    for bend, more in ((0.01, 1), (1.0, 0)):
+        bowl = lambda t, bend=bend: (1.0 + bend * float(t @ t), list(2 * bend * t), True)  # noqa: E731
+        runs = [Recorder(bowl), Recorder(bowl)]
+        for run, valley in zip(runs, (False, True), strict=True):
+            assert run.search([1.0, -0.3], tol=1e-2, valley=valley) == "tolerance"
+        assert len(runs[1].points) == len(runs[0].points) + more
+        assert runs[1].accepted[-1].objective == runs[0].accepted[-1].objective
