@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from .base import Kernel
-from .pairs import default_gamma, squared_distances, start
+from .pairs import default_gamma, exponential, squared_distances, start
 
 __all__ = ["ARD"]
 
@@ -32,6 +32,9 @@ class ARD(Kernel):
 
     def cross(self, hp, X, Z):
         return jnp.exp(-squared_distances(self.select(X), self.select(Z), hp["gamma"]))
+
+    def again(self, hp, X, Z, K):
+        return exponential(K, -squared_distances(self.select(X), self.select(Z), hp["gamma"]))
 
     def diagonal(self, hp, X):
         return jnp.ones_like(X[:, 0])

@@ -61,6 +61,12 @@ class Kernel(Module):
         X, Z = self.select(X), self.select(Z)
         return jax.vmap(lambda x: jax.vmap(lambda z: self.k(x, z, hp))(Z))(X)
 
+    def again(
+        self, hp: Hyperparameters, X: Float[Array, "n d"], Z: Float[Array, "m d"], K: Float[Array, "n m"]
+    ) -> Float[Array, "n m"]:
+        """`cross` once more, with its values K at hand: for kernels that are differentiated with less work that way."""
+        return self.cross(hp, X, Z)
+
     def diagonal(self, hp: Hyperparameters, X: Float[Array, "n d"]) -> Float[Array, " n"]:
         """k(x_i, x_i), shape (n,)."""
         return jax.vmap(lambda x: self.k(x, x, hp))(self.select(X))

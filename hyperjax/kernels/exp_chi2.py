@@ -4,13 +4,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from ..types import Array
-from .base import Kernel
-from .pairs import default_gamma, start, sum_over_features
+from ._decaying import Decaying
+from .pairs import sum_over_features
 
 __all__ = ["ExpChi2"]
 
 
-class ExpChi2(Kernel):
+class ExpChi2(Decaying):
     """The exponential of the chi-squared distance between histograms.
 
     Problem: k(x, z) = exp(-gamma sum_j (x_j - z_j)^2 / (x_j + z_j)), features not negative, 0/0 := 0,
@@ -20,20 +20,11 @@ class ExpChi2(Kernel):
     Source: Klatzer & Pock, Continuous hyper-parameter learning for support vector machines, CVWW 2015.
     """
 
-    gamma: float | None = None
-
     def k(self, x, z, hp):
         return jnp.exp(-hp["gamma"] * jnp.sum(_chi2(x, z)))
 
-    def init(self, X, y):
-        X = self.select(X)
-        return {"gamma": start(self.gamma, default_gamma(X), X)}
-
-    def cross(self, hp, X, Z):
-        return jnp.exp(-hp["gamma"] * sum_over_features(_chi2, self.select(X), self.select(Z)))
-
-    def diagonal(self, hp, X):
-        return jnp.ones_like(X[:, 0])
+    def distances(self, X, Z):
+        return sum_over_features(_chi2, X, Z)
 
     def problem_with(self, X, hp):
         message = super().problem_with(X, hp)

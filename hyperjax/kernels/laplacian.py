@@ -2,13 +2,13 @@
 
 import jax.numpy as jnp
 
-from .base import Kernel
-from .pairs import default_gamma, start, sum_over_features
+from ._decaying import Decaying
+from .pairs import sum_over_features
 
 __all__ = ["Laplacian"]
 
 
-class Laplacian(Kernel):
+class Laplacian(Decaying):
     """The exponential of the city-block distance.
 
     Problem: k(x, z) = exp(-gamma sum_j |x_j - z_j|), gamma > 0; gamma starts at 1/(d var(X)).
@@ -17,21 +17,11 @@ class Laplacian(Kernel):
     Source: textbook.
     """
 
-    gamma: float | None = None
-
     def k(self, x, z, hp):
         return jnp.exp(-hp["gamma"] * jnp.sum(jnp.abs(x - z)))
 
-    def init(self, X, y):
-        X = self.select(X)
-        return {"gamma": start(self.gamma, default_gamma(X), X)}
-
-    def cross(self, hp, X, Z):
-        distances = sum_over_features(lambda x, z: jnp.abs(x - z), self.select(X), self.select(Z))
-        return jnp.exp(-hp["gamma"] * distances)
-
-    def diagonal(self, hp, X):
-        return jnp.ones_like(X[:, 0])
+    def distances(self, X, Z):
+        return sum_over_features(lambda x, z: jnp.abs(x - z), X, Z)
 
 
 EXAMPLES = [Laplacian(), Laplacian(gamma=0.5, columns=(2, 0))]

@@ -10,7 +10,7 @@ from jax.core import Tracer
 
 from ..types import Array, ArrayLike
 
-__all__ = ["default_gamma", "floating", "squared_distances", "start", "sum_over_features"]
+__all__ = ["default_gamma", "exponential", "floating", "known", "squared_distances", "start", "sum_over_features"]
 
 
 def squared_distances(X: Array, Z: Array, gamma: Array | None = None) -> Array:
@@ -28,6 +28,29 @@ def squared_distances(X: Array, Z: Array, gamma: Array | None = None) -> Array:
     norms = jnp.sum(weighted_X * X, axis=1)[:, None] + jnp.sum(weighted_Z * Z, axis=1)[None, :]
     squares = norms - 2.0 * (weighted_X @ Z.T)
     return squares + jax.lax.stop_gradient(jnp.maximum(-squares, 0.0))
+
+
+@jax.custom_jvp
+def known(value: Array, formula: Array) -> Array:
+    """A formula whose value is at hand: only its derivatives are computed."""
+    return value
+
+
+@known.defjvp
+def _known_rule(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    return known(*primals), tangents[1]
+
+
+@jax.custom_jvp
+def exponential(value: Array, formula: Array) -> Array:
+    """exp(formula), whose value is at hand."""
+    return value
+
+
+@exponential.defjvp
+def _exponential_rule(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    out = exponential(*primals)
+    return out, out * tangents[1]
 
 
 def sum_over_features(term: Callable[[Array, Array], Array], X: Array, Z: Array) -> Array:

@@ -38,23 +38,30 @@ def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Arra
     return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :m]
 
 
-def _matmul(kernel: Any, hp: Any, X: Array, v: Array) -> Array:
+def _matmul(kernel: Any, hp: Any, X: Array, K: Array | None, v: Array) -> Array:
     """v K(X, X), K symmetric: every block on or above the diagonal is built once and used on both sides of it.
 
-    That is half the work of `cross_matmul`, which a kernel that must see all rows at once is left to.
+    That is half the work of `cross_matmul`, which a kernel that must see all rows at once is left to.  With the values
+    K at hand a kernel need not find them again to be differentiated.
     """
-    n, size = X.shape[0], math.isqrt(BLOCK_ENTRIES)
-    if n <= size or kernel.needs_all_rows():
+    n, size = X.shape[0], min(X.shape[0], math.isqrt(BLOCK_ENTRIES))
+    if kernel.needs_all_rows():
         return cross_matmul(kernel, hp, X, X, v)
     blocks = -(-n // size)
-    # the last block is filled with a row that is there, as a kernel need not be defined elsewhere
-    index = jnp.minimum(jnp.arange(blocks * size), n - 1).reshape(blocks, size)
-    parts = jnp.moveaxis(jnp.pad(v, ((0, 0), (0, blocks * size - n))).reshape(-1, blocks, size), 1, 0)
+    # the last block reaches back over rows of the one before, which count there alone
+    starts = jnp.minimum(jnp.arange(blocks) * size, n - size)
+    twice = blocks * size - n
+    fresh = jnp.ones((blocks, size), v.dtype).at[-1, :twice].set(0.0)
+    parts = jax.vmap(lambda start, on: on[None, :] * lax.dynamic_slice_in_dim(v, start, size, axis=1))(starts, fresh)
 
     @jax.checkpoint
     def both(i: Array, j: Array) -> tuple[Array, Array]:
-        K = kernel.cross(hp, X[index[i]], X[index[j]])
-        return parts[j] @ K.T, jnp.where(i == j, 0.0, 1.0).astype(v.dtype) * (parts[i] @ K)
+        rows, columns = (lax.dynamic_slice_in_dim(X, starts[k], size) for k in (i, j))
+        if K is None:
+            block = kernel.cross(hp, rows, columns)
+        else:
+            block = kernel.again(hp, rows, columns, lax.dynamic_slice(K, (starts[i], starts[j]), (size, size)))
+        return parts[j] @ block.T, jnp.where(i == j, 0.0, 1.0).astype(v.dtype) * (parts[i] @ block)
 
     def add(out: Array, pair: tuple[Array, Array]) -> tuple[Array, None]:
         i, j = pair
@@ -63,17 +70,18 @@ def _matmul(kernel: Any, hp: Any, X: Array, v: Array) -> Array:
 
     rows, columns = np.triu_indices(blocks)
     out, _ = lax.scan(add, jnp.zeros_like(parts), (jnp.asarray(rows), jnp.asarray(columns)))
-    return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :n]
+    before = jnp.moveaxis(out[:-1], 0, 1).reshape(v.shape[0], -1)
+    return jnp.concatenate([before, out[-1][:, twice:]], axis=1)
 
 
 def _moved(source: Any, dsource: Any, v: Array) -> Array | None:
-    """The change of v K along a tangent of `source` = (kernel, hp, X), by blocks of K rebuilt; None: nothing moves."""
-    return partial_jvp(lambda src: _matmul(src[0], src[1], src[2], v), source, dsource)
+    """The change of v K along a tangent of `source` = (kernel, hp, X, K or None), by blocks; None: nothing moves."""
+    return partial_jvp(lambda source: _matmul(*source, v), source, dsource)
 
 
 @jax.custom_jvp
 def _product(K: Array, source: Any, v: Array) -> Array:
-    """v K, where K is the stored value of the kernel matrix of `source` = (kernel, hp, X)."""
+    """v K, where K is the stored value of the kernel matrix of `source`."""
     return v @ K
 
 
@@ -113,7 +121,7 @@ class Gram(Operator):
     """K (n, n) stored whole.
 
     Derivative: K itself is a constant; a product v K moves with v through K and with (hp, X)
-    through K rebuilt block by block, one half of it for both.  In reverse mode the cotangent of K is a sum of T
+    through the kernel block by block, one half of it for both.  In reverse mode the cotangent of K is a sum of T
     outer products that each block receives its share of, so no n x n cotangent exists.
     """
 
@@ -134,11 +142,16 @@ class Gram(Operator):
     def n(self) -> int:
         return self.X.shape[0]
 
+    @property
+    def _source(self) -> tuple[Any, ...]:
+        """What K comes from, and K itself unless 1 was added to it, which costs small values their digits."""
+        return self.kernel, self.hp, self.X, None if self.offset else self.K
+
     def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
-        return _kept_product(self.K, (self.kernel, self.hp, self.X), v)
+        return _kept_product(self.K, self._source, v)
 
     def moved(self, tangent: Any, v: Float[Array, "T n"]) -> Float[Array, "T n"] | None:
-        return _moved((self.kernel, self.hp, self.X), (tangent.kernel, tangent.hp, tangent.X), v)
+        return _moved(self._source, tangent._source, v)
 
     def whole(self) -> Float[Array, "n n"]:
         return self.K

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from experiments import common
-from experiments.speed import cells, peers, plot, profiles, run, table
+from experiments.speed import cells, peers, plot, profiles, quality, run, table
 from experiments.speed.cells import Cell, Row
 from experiments.speed.task import Options, Race, options, permuted, slope
 from tests.data import load
@@ -171,3 +171,15 @@ def test_the_projection_given_to_jaxopt():
             up, down = ((x + sign * step, ends) if argument == 0 else (x, ends + sign * step) for sign in (1, -1))
             change = float(value(*map(jnp.asarray, up))) - float(value(*map(jnp.asarray, down)))
             assert float(exact[j]) == pytest.approx(change / 2e-6, abs=1e-6)
+
+
+def test_how_good_the_answers_are(tmp_path):
+    for name in ("splice", "a9a", "ijcnn1"):
+        load(name)
+    path = tmp_path / "quality.json"
+    quality.main(["--quick", "--only", "search", "fmeasure", "samples", "--data", "splice", "--output", str(path)])
+    found = common.read(path)
+    row = found["search"]["rows"][0]
+    assert row["data"] == "splice" and row["ours_cv"][0] <= row["grid_cv"][0] + 10.0
+    text = quality.markdown(found)
+    assert "splice: CV error, C and gamma" in text and "flipped labels" in text

@@ -29,7 +29,9 @@ class Angle(hj.kernels.Kernel):
         return {"scale": 1.5}
 
 
-KERNELS = [hj.kernels.RBF(gamma=0.6), hj.kernels.ARD(gamma=0.4), hj.kernels.ExpChi2(), Angle()]
+KERNELS = [
+    hj.kernels.RBF(gamma=0.6), hj.kernels.ARD(gamma=0.4), hj.kernels.Laplacian(gamma=0.7), hj.kernels.ExpChi2(), Angle()
+]  # fmt: skip
 
 
 @pytest.fixture
@@ -79,8 +81,40 @@ def test_half_of_the_blocks_are_built(blocks):
             return {"scale": 1.0}
 
     kernel = Counting()
-    _, moved = jax.jvp(lambda s: gram._matmul(kernel, {"scale": s}, X, V), (1.0,), (1.0,))
+    _, moved = jax.jvp(lambda s: gram._matmul(kernel, {"scale": s}, X, None, V), (1.0,), (1.0,))
     jax.block_until_ready(moved)
     jax.effects_barrier()
     assert sum(seen) == 25 * 5 * 6 // 2
     np.testing.assert_allclose(moved, V @ (X @ X.T), rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:4], ids=lambda kernel: type(kernel).__name__)
+def test_what_is_read_off_a_stored_matrix_has_its_derivatives(kernel):
+    """Values that have underflown included: 60 units apart an exponential is 0, and its derivative with it."""
+    hp = jax.tree.map(jnp.asarray, kernel.init(X, None))
+    far, v = jnp.concatenate([X, X + 60.0]), jnp.concatenate([V, U], axis=1)
+
+    def ours(hp, X, v):
+        return jnp.vdot(v[1], Gram.build(kernel, hp, X, False).matmul(v)[0])
+
+    def right(hp, X, v):
+        return jnp.vdot(v[1], v[0] @ kernel.cross(hp, X, X))
+
+    # in float32 both lose digits to norms of 60 that cancel
+    for dtype, rtol in ((jnp.float64, 1e-10), (jnp.float32, 2e-3)):
+        given = jax.tree.map(lambda leaf, dtype=dtype: leaf.astype(dtype), (hp, far, v))
+        assert dtype == jnp.float64 or float(jnp.min(kernel.cross(*given[:2], given[1]))) == 0.0
+        jax.tree.map(
+            lambda a, b, rtol=rtol: np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * float(jnp.max(jnp.abs(b)))),
+            jax.grad(ours)(*given), jax.grad(right)(*given),
+        )  # fmt: skip
+
+
+def test_the_width_is_differentiated_without_another_product_of_the_rows(blocks):
+    kernel, hp = hj.kernels.RBF(), {"gamma": jnp.asarray(0.6)}
+
+    def value(hp, X, V, U):
+        return jnp.vdot(U, Gram.build(kernel, hp, X, False).matmul(V))
+
+    text = jax.jit(jax.grad(value)).lower(hp, X, V, U).compile().as_text()
+    assert text.count("f64[5,5]{1,0} dot(") == 2  # a block's cotangent is a sum of two, one a side of the diagonal

@@ -1,0 +1,41 @@
+"""Kernels that fall off exponentially with a distance."""
+
+from typing import Any
+
+import jax.numpy as jnp
+from jax import lax
+
+from ..types import Array
+from .base import Kernel
+from .pairs import default_gamma, exponential, known, start
+
+__all__ = ["Decaying"]
+
+
+class Decaying(Kernel):
+    """exp(-gamma D), one gamma > 0 that starts at 1/(d var(X)) for the columns looked at; a subclass defines D.
+
+    Derivative: dK/dgamma = -D o K, where D = -log(K) / gamma is read off K once that is stored.
+    """
+
+    gamma: float | None = None
+
+    def distances(self, X: Array, Z: Array) -> Array:
+        """D of all pairs of rows."""
+        raise NotImplementedError(f"{type(self).__name__} must define distances(self, X, Z)")
+
+    def init(self, X: Any, y: Any) -> dict[str, Any]:
+        X = self.select(X)
+        return {"gamma": start(self.gamma, default_gamma(X), X)}
+
+    def cross(self, hp: Any, X: Array, Z: Array) -> Array:
+        return jnp.exp(-hp["gamma"] * self.distances(self.select(X), self.select(Z)))
+
+    def again(self, hp: Any, X: Array, Z: Array, K: Array) -> Array:
+        # where K has underflown its derivative is 0 at any finite distance
+        smallest = jnp.finfo(K.dtype).tiny
+        D = -jnp.log(jnp.maximum(K, smallest)) / lax.stop_gradient(hp["gamma"])
+        return exponential(K, -hp["gamma"] * known(D, self.distances(self.select(X), self.select(Z))))
+
+    def diagonal(self, hp: Any, X: Array) -> Array:
+        return jnp.ones_like(X[:, 0])
