@@ -162,7 +162,8 @@ def _dense(
     """Least-norm solution of the bordered system with a dense positive semidefinite A + diag(e).
 
     `rho` is the size of the shift c c', `ridge` the first one tried.  A program is compiled for every size, so each
-    LAPACK call stands in it once, at the head of its loop, and sums are products.
+    LAPACK call stands in it once, at the head of its loop, and sums are products.  LAPACK asks for columns one after
+    the other and loops carry rows: the factor is kept transposed, or every triangular solve would turn it round first.
     """
     on = jnp.arange(A.shape[0])
     diagonal = on[:, None] == on[None, :]
@@ -171,21 +172,23 @@ def _dense(
     def ridged(state: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
         _, ridge, tries = state
         # transposed, a symmetric matrix already has the column order LAPACK asks for
-        L = lax.linalg.cholesky(jnp.where(diagonal, shifted + (e + ridge)[:, None], shifted).T, symmetrize_input=False)
-        return L, 100.0 * ridge, tries + 1
+        L = lax.linalg.cholesky_p.bind(jnp.where(diagonal, shifted + (e + ridge)[:, None], shifted).T)
+        return L.T.reshape(-1), 100.0 * ridge, tries + 1
 
-    L, *_ = lax.while_loop(
-        lambda s: (s[2] == 0) | (jnp.isnan(s[0][-1, -1]) & (s[1] < 100.0 * trace)),
+    flat, *_ = lax.while_loop(
+        lambda s: (s[2] == 0) | (jnp.isnan(s[0][-1]) & (s[1] < 100.0 * trace)),
         ridged,
-        (jnp.zeros_like(A), ridge, jnp.zeros((), jnp.int32)),
+        (jnp.zeros_like(A).reshape(-1), ridge, jnp.zeros((), jnp.int32)),
     )
+
+    U = flat.reshape(A.shape)
 
     def refine(_: Array, x: tuple[Array, Array]) -> tuple[Array, Array]:
         u, db = x
         rest, short = r - A @ u - e * u - c * db, total - c @ u
         if not border:
-            return u + cho_solve((L, True), rest), db
-        du, along = cho_solve((L, True), jnp.stack([rest + rho * c * short, c], axis=1)).T
+            return u + cho_solve((U.T, True), rest), db
+        du, along = cho_solve((U.T, True), jnp.stack([rest + rho * c * short, c], axis=1)).T
         weight = c @ along
         ddb = jnp.where(weight > 0, (c @ du - short) / jnp.where(weight > 0, weight, 1.0), 0.0)
         return u + du - along * ddb, db + ddb
