@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .results import Code
     from .sensitivity import Sensitivity
     from .solve import Solution, cross_decision, cross_solve, solve
+    from .threads import one_blas_thread
     from .trust import HypergradientReport, check_hypergradient
     from .tune import TuneResult, tune
     from .types import static
@@ -55,6 +56,7 @@ __all__ = [
     "methods",
     "multiclass",
     "nested_score",
+    "one_blas_thread",
     "solve",
     "solvers",
     "sparse",
@@ -76,6 +78,7 @@ _HOMES = {
     "results": ("Code",),
     "sensitivity": ("Sensitivity",),
     "solve": ("Solution", "cross_decision", "cross_solve", "solve"),
+    "threads": ("one_blas_thread",),
     "trust": ("HypergradientReport", "check_hypergradient"),
     "tune": ("TuneResult", "tune"),
     "types": ("static",),

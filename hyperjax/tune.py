@@ -23,6 +23,7 @@ from .problem import Problem
 from .run import Point, Run, Stop
 from .sensitivity import Sensitivity, sensitivity
 from .solve import Solution
+from .threads import one_blas_thread
 from .types import Array, Hyperparameters
 
 __all__ = ["TuneResult", "conclude", "tune"]
@@ -165,12 +166,13 @@ def tune(
         settings = (*settings, at_kinks)
         file = Checkpoint.open(checkpoint, _identity(plan, settings))
     run = Run(plan.compilation, inner_tol, file, max_seconds, callback, progress, at_kinks)
-    try:
-        hp, best, reason = _stages(run, plan, optimizer, tol, max_steps, starts, seed)
-    finally:
-        run.close()
-    assert best is not None  # a search that cannot start has raised
-    return conclude(run, plan, hp, best, reason)
+    with one_blas_thread():
+        try:
+            hp, best, reason = _stages(run, plan, optimizer, tol, max_steps, starts, seed)
+        finally:
+            run.close()
+        assert best is not None  # a search that cannot start has raised
+        return conclude(run, plan, hp, best, reason)
 
 
 def _stages(run: Run, plan: Plan, optimizer: Any, tol: float, max_steps: int, starts: int, seed: int):

@@ -11,6 +11,7 @@ from ..coordinates import Coordinates, natural
 from ..plan import Plan, prepare
 from ..problem import Problem
 from ..run import Point, Run, Stop
+from ..threads import one_blas_thread
 from ..tune import TuneResult, conclude
 from ..types import Hyperparameters
 
@@ -124,7 +125,8 @@ class Search:
     def walk(self, steps: Callable[[], str]) -> str:
         """Run `steps`; why the search ended, Ctrl-C and Stop included."""
         try:
-            return steps()
+            with one_blas_thread():
+                return steps()
         except Stop as end:
             return str(end)
         except KeyboardInterrupt:

@@ -13,7 +13,7 @@ import hyperjax
 from tests.layers.source import PACKAGE, ROOT, dotted, files, imports, room, tree
 
 LAYERS = [
-    {"types", "results", "plugins", "files", "minimum_norm", "sparse", "_jaxopt", "compiling"},
+    {"types", "results", "plugins", "files", "minimum_norm", "sparse", "_jaxopt", "compiling", "threads"},
     {"domains", "prox", "operators", "folds"},
     {"losses", "kernels", "criteria"},
     {"problem"},
