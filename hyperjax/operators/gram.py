@@ -1,6 +1,7 @@
 """K stored whole, with its derivative pulled back block by block."""
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -75,8 +76,24 @@ def _matmul(kernel: Any, hp: Any, X: Array, K: Array | None, v: Array) -> Array:
 
 
 def _moved(source: Any, dsource: Any, v: Array) -> Array | None:
-    """The change of v K along a tangent of `source` = (kernel, hp, X, K or None), by blocks; None: nothing moves."""
-    return partial_jvp(lambda source: _matmul(*source, v), source, dsource)
+    """The change of v K along a tangent of `source` = (kernel, hp, X, K or None), by blocks; None: nothing moves.
+
+    Where all that moves is one number, as the width of an RBF kernel, it is that number's tangent times one product: in
+    reverse mode no block then needs a cotangent of its own.
+    """
+    leaves, structure = jax.tree.flatten(dsource, is_leaf=lambda leaf: isinstance(leaf, SymbolicZero))
+    still = [isinstance(leaf, SymbolicZero) or leaf.dtype == jax.dtypes.float0 for leaf in leaves]
+    moving = [i for i, rests in enumerate(still) if not rests]
+    if len(moving) != 1 or leaves[moving[0]].shape != ():
+        return partial_jvp(lambda source: _matmul(*source, v), source, dsource)
+    tangent = leaves[moving[0]]
+    leaves[moving[0]] = jnp.ones_like(tangent)
+    unit = jax.tree.unflatten(structure, leaves)
+
+    def slope(v: Array) -> Any:
+        return partial_jvp(lambda source: _matmul(*source, v), source, unit)
+
+    return tangent * _kept(slope, slope, v)
 
 
 @jax.custom_jvp
@@ -99,19 +116,19 @@ def _product_jvp(primals: Any, tangents: Any) -> Any:
 _product.defjvp(_product_jvp, symbolic_zeros=True)
 
 
-def _kept_product(K: Array, source: Any, v: Array) -> Array:
-    """v K once more, as the solution x of  [0 I; I -K] (x, w) = (v, 0).
+def _kept(product: Callable[[Array], Array], plain: Callable[[Array], Array], v: Array) -> Array:
+    """product(v) = v A, A symmetric, once more, as the solution x of  [0 I; I -A] (x, w) = (v, 0).
 
-    JAX drops a custom derivative rule from what it transposes, and reverse mode would see K as a constant when it is
-    differentiated again.  A linear solve keeps its matrix, the rule inside it included, in every mode; K being
-    symmetric, the transposed solve is the same one.
+    JAX drops a custom derivative rule from what it transposes, and reverse mode would see its value as a constant when
+    it is differentiated again.  A linear solve keeps its matrix, the rules in `product` included, in every mode, and
+    the transposed solve is the same one.  `plain` is the product without rules.
     """
 
     def matvec(x: Array) -> Array:
-        return jnp.stack([x[1], x[0] - _product(K, source, x[1])])
+        return jnp.stack([x[1], x[0] - product(x[1])])
 
     def solve(_: Any, r: Array) -> Array:
-        return jnp.stack([r[1] + r[0] @ K, r[0]])
+        return jnp.stack([r[1] + plain(r[0]), r[0]])
 
     # one array, not a pair: JAX transposes the solve only where its whole right-hand side is linear
     return lax.custom_linear_solve(matvec, jnp.stack([v, jnp.zeros_like(v)]), solve, symmetric=True)[0]
@@ -148,7 +165,7 @@ class Gram(Operator):
         return self.kernel, self.hp, self.X, None if self.offset else self.K
 
     def matmul(self, v: Float[Array, "T n"]) -> Float[Array, "T n"]:
-        return _kept_product(self.K, self._source, v)
+        return _kept(lambda v: _product(self.K, self._source, v), lambda v: v @ self.K, v)
 
     def moved(self, tangent: Any, v: Float[Array, "T n"]) -> Float[Array, "T n"] | None:
         return _moved(self._source, tangent._source, v)

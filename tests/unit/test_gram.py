@@ -117,4 +117,34 @@ def test_the_width_is_differentiated_without_another_product_of_the_rows(blocks)
         return jnp.vdot(U, Gram.build(kernel, hp, X, False).matmul(V))
 
     text = jax.jit(jax.grad(value)).lower(hp, X, V, U).compile().as_text()
-    assert text.count("f64[5,5]{1,0} dot(") == 2  # a block's cotangent is a sum of two, one a side of the diagonal
+    assert text.count("f64[5,5]{1,0} dot(") == 0  # one number moves: a block has no cotangent of its own either
+    text = jax.jit(jax.grad(value, argnums=1)).lower(hp, X, V, U).compile().as_text()
+    assert text.count("f64[5,5]{1,0} dot(") == 2  # its cotangent is a sum of two, one a side of the diagonal
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: type(kernel).__name__)
+@pytest.mark.parametrize("offset", [False, True])
+def test_one_number_that_moves_alone_has_every_derivative(blocks, kernel, offset):
+    """The way of its own that a single width takes keeps the rules of what is inside, whatever is transposed."""
+    hp = jax.tree.map(lambda leaf: jnp.ravel(leaf)[0], kernel.init(X, None))
+
+    def whole(number):
+        return jax.tree.map(lambda leaf: number * jnp.ones_like(jnp.asarray(leaf)), kernel.init(X, None))
+
+    def ours(number):
+        return jnp.vdot(U, Gram.build(kernel, whole(number), X, offset).matmul(V) ** 2)
+
+    def right(number):
+        return jnp.vdot(U, (V @ (kernel.cross(whole(number), X, X) + float(offset))) ** 2)
+
+    number = jax.tree.leaves(hp)[0]
+    for derivative in (
+        jax.grad,
+        jax.jacfwd,
+        lambda f: jax.grad(jax.grad(f)),
+        lambda f: jax.jacfwd(jax.grad(f)),
+        lambda f: jax.grad(jax.jacfwd(f)),
+        lambda f: jax.jacfwd(jax.jacfwd(f)),
+        lambda f: jax.jacfwd(jax.grad(jax.grad(f))),
+    ):
+        np.testing.assert_allclose(derivative(ours)(number), derivative(right)(number), rtol=1e-9)
