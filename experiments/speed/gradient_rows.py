@@ -1,7 +1,10 @@
-"""The hypergradient against its cold solve, and how work grows with rows and hyperparameters."""
+"""The hypergradient against its cold solve, and how work grows with rows and hyperparameters.
+
+Loops over jax.value_and_grad, in `hyperjax.one_blas_thread` as docs/pitfalls.md has it; no peer runs beside them.
+"""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import jax
@@ -27,10 +30,22 @@ def ready(run: Callable[..., Any], *given: Any) -> Any:
     return jax.block_until_ready(run(*given))
 
 
+def one_thread(rows: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    """The same rows, made while BLAS has one thread."""
+
+    @wraps(rows)
+    def inside(*given: Any) -> Iterator[Any]:
+        with hj.one_blas_thread():
+            yield from rows(*given)
+
+    return inside
+
+
 def values(problem: hj.Problem, C: Any, gamma: float) -> Any:
     return {"loss": {"C": jnp.asarray(C, jnp.float32)}, "kernel": {"gamma": jnp.float32(gamma)}}
 
 
+@one_thread
 def against_solve(options: Options, name: str, size: int, costs: tuple[float, ...]) -> Iterator[dict[str, Any]]:
     """What the gradient adds to a cold value, over that value."""
     problem = hj.Problem(hj.losses.Hinge(), hj.kernels.RBF())
@@ -59,6 +74,7 @@ def against_solve(options: Options, name: str, size: int, costs: tuple[float, ..
             yield facts
 
 
+@one_thread
 def hyperparameters(options: Options, size: int) -> Iterator[dict[str, Any]]:
     """Value and gradient in G costs and one width: one C, groups of rows, one C a row; the same rows."""
     size = 200 if options.small else size
@@ -89,6 +105,7 @@ def hyperparameters(options: Options, size: int) -> Iterator[dict[str, Any]]:
         yield {"many": {**facts, **many}, "growth": {**facts, **growth, "ours": race.seconds[str(size)]}}
 
 
+@one_thread
 def growth(options: Options, sizes: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Five cold folds, and value and gradient, by rows; the largest sizes run three times."""
     problem = hj.Problem(hj.losses.Hinge(), hj.kernels.RBF())
