@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 
-from .piecewise import Pieces, Piecewise, mirror
+from .piecewise import Pieces, Piecewise, mirror, squared_part
 
 __all__ = ["EXAMPLES", "ModifiedHuber"]
 
@@ -25,7 +25,7 @@ class ModifiedHuber(Piecewise):
 
     def phi(self, o, y, hp):
         m = y * o
-        return hp["C"] * jnp.where(m >= -1.0, jnp.maximum(1.0 - m, 0.0) ** 2, -4.0 * m)
+        return hp["C"] * jnp.where(m >= -1.0, squared_part(1.0 - m), -4.0 * m)
 
     def init(self, X, y):
         return {"C": self.C}

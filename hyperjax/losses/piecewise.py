@@ -8,7 +8,7 @@ from jax import lax
 from ..types import Array, Hyperparameters
 from .base import Loss
 
-__all__ = ["Pieces", "Piecewise", "PiecewiseLinear", "mirror"]
+__all__ = ["Pieces", "Piecewise", "PiecewiseLinear", "mirror", "squared_part"]
 
 
 class Pieces(NamedTuple):
@@ -30,6 +30,14 @@ class Pieces(NamedTuple):
             for a, c, left, right in zip(slopes[1:-1], curvatures[1:-1], kinks[:-1], kinks[1:], strict=True)
         ]
         return (slopes[0], *inner)
+
+
+def squared_part(v: Array) -> Array:
+    """max(v, 0)^2, NaN where v is.  Derivatives of jnp.maximum weigh ties, in several passes over all samples; here the
+    square has none.
+    """
+    part = jnp.where(v <= 0.0, 0.0, v)
+    return part * part
 
 
 def mirror(y: Array, pieces: Pieces) -> Pieces:

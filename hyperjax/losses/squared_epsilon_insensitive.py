@@ -5,7 +5,7 @@ from typing import ClassVar
 import jax.numpy as jnp
 
 from ..domains import Domain, NonNegative
-from .piecewise import Pieces, Piecewise
+from .piecewise import Pieces, Piecewise, squared_part
 
 __all__ = ["EXAMPLES", "SquaredEpsilonInsensitive"]
 
@@ -27,7 +27,7 @@ class SquaredEpsilonInsensitive(Piecewise):
 
     def phi(self, o, y, hp):
         r, eps = o - y, hp["eps"]
-        return hp["C"] * (jnp.maximum(r - eps, 0.0) ** 2 + jnp.maximum(-r - eps, 0.0) ** 2)
+        return hp["C"] * (squared_part(r - eps) + squared_part(-r - eps))
 
     def init(self, X, y):
         return {"C": self.C, "eps": self.eps}

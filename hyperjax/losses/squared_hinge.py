@@ -4,7 +4,7 @@ from typing import ClassVar
 
 import jax.numpy as jnp
 
-from .piecewise import Pieces, Piecewise, mirror
+from .piecewise import Pieces, Piecewise, mirror, squared_part
 
 __all__ = ["EXAMPLES", "SquaredHinge"]
 
@@ -23,7 +23,7 @@ class SquaredHinge(Piecewise):
     C: float = 1.0
 
     def phi(self, o, y, hp):
-        return hp["C"] * jnp.maximum(1.0 - y * o, 0.0) ** 2
+        return hp["C"] * squared_part(1.0 - y * o)
 
     def init(self, X, y):
         return {"C": self.C}
