@@ -39,12 +39,14 @@ def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Arra
     return jnp.moveaxis(out, 0, 1).reshape(v.shape[0], blocks * size)[:, :m]
 
 
-def _matmul(kernel: Any, hp: Any, X: Array, K: Array | None, v: Array) -> Array:
-    """v K(X, X), K symmetric: every block on or above the diagonal is built once and used on both sides of it.
+def _matmul(source: Any, v: Array) -> Array:
+    """v K(X, X) of `source` = (kernel, hp, X, K or None), K symmetric: every block on or above the diagonal is built
+    once and used on both sides of it.
 
     That is half the work of `cross_matmul`, which a kernel that must see all rows at once is left to.  With the values
     K at hand a kernel need not find them again to be differentiated.
     """
+    kernel, hp, X, K = source
     n, size = X.shape[0], min(X.shape[0], math.isqrt(BLOCK_ENTRIES))
     if kernel.needs_all_rows():
         return cross_matmul(kernel, hp, X, X, v)
@@ -85,13 +87,13 @@ def _moved(source: Any, dsource: Any, v: Array) -> Array | None:
     still = [isinstance(leaf, SymbolicZero) or leaf.dtype == jax.dtypes.float0 for leaf in leaves]
     moving = [i for i, rests in enumerate(still) if not rests]
     if len(moving) != 1 or leaves[moving[0]].shape != ():
-        return partial_jvp(lambda source: _matmul(*source, v), source, dsource)
+        return partial_jvp(lambda source: _matmul(source, v), source, dsource)
     tangent = leaves[moving[0]]
     leaves[moving[0]] = jnp.ones_like(tangent)
     unit = jax.tree.unflatten(structure, leaves)
 
     def slope(v: Array) -> Any:
-        return partial_jvp(lambda source: _matmul(*source, v), source, unit)
+        return partial_jvp(lambda source: _matmul(source, v), source, unit)
 
     return tangent * _kept(slope, slope, v)
 

@@ -81,7 +81,7 @@ def test_half_of_the_blocks_are_built(blocks):
             return {"scale": 1.0}
 
     kernel = Counting()
-    _, moved = jax.jvp(lambda s: gram._matmul(kernel, {"scale": s}, X, None, V), (1.0,), (1.0,))
+    _, moved = jax.jvp(lambda s: gram._matmul((kernel, {"scale": s}, X, None), V), (1.0,), (1.0,))
     jax.block_until_ready(moved)
     jax.effects_barrier()
     assert sum(seen) == 25 * 5 * 6 // 2
