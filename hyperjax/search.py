@@ -6,8 +6,8 @@ Iteration
     solved; H learns from the change of the gradient.
 Stops when
     the objective changed by no more than tol, relatively, and the next step promises no more than that, and so does a
-    look CAP further along a shallow valley; or what is left of a step down the gradient promises no
-    more; or nothing is left of the gradient; or no step along it helps.
+    look CAP further along a shallow valley; or what is left of a step down the gradient promises no more; or nothing is
+    left of the gradient; or no step along it helps.
 Source
     Keerthi, Sindhwani & Chapelle, section 3 (BFGS on logarithms, first step of length 1); Nocedal & Wright, Numerical
     Optimization, chapters 6 and 16.7.

@@ -19,9 +19,8 @@ _asked = threading.Lock()
 def one_blas_thread() -> Iterator[None]:
     """While it is open, SciPy's BLAS works with one thread.
 
-    A Cholesky factor on a CPU is SciPy's.  With several threads it wakes workers that go on spinning for some
-    twenty-five milliseconds when it is done, on cores that XLA's next operations need: value and gradient of a
-    cross-validation took 20 to 50 % longer on two cores.  A search is inside of itself; a loop of your own over
+    A Cholesky factor on a CPU is SciPy's.  With several threads it wakes workers that go on spinning for a while when
+    it is done, on cores that XLA's next operations need.  A search is inside of itself; a loop of your own over
     `jax.value_and_grad` gains as much:
 
         with hj.one_blas_thread():

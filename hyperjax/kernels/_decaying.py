@@ -11,11 +11,15 @@ from .pairs import default_gamma, exponential, known, start
 
 __all__ = ["Decaying"]
 
+NEAR = 0.99
+"""Values that are all above this have lost the digits of their distances: their logarithm is next to rounding."""
+
 
 class Decaying(Kernel):
     """exp(-gamma D), one gamma > 0 that starts at 1/(d var(X)) for the columns looked at; a subclass defines D.
 
-    Derivative: dK/dgamma = -D o K, where D = -log(K) / gamma is read off K once that is stored.
+    Derivative: dK/dgamma = -D o K, where D = -log(K) / gamma is read off K once that is stored, unless its values are
+    next to 1.
     """
 
     gamma: float | None = None
@@ -32,10 +36,16 @@ class Decaying(Kernel):
         return jnp.exp(-hp["gamma"] * self.distances(self.select(X), self.select(Z)))
 
     def again(self, hp: Any, X: Array, Z: Array, K: Array) -> Array:
-        # where K has underflown its derivative is 0 at any finite distance
-        smallest = jnp.finfo(K.dtype).tiny
-        D = -jnp.log(jnp.maximum(K, smallest)) / lax.stop_gradient(hp["gamma"])
-        return exponential(K, -hp["gamma"] * known(D, self.distances(self.select(X), self.select(Z))))
+        X, Z, (gamma, tiny) = self.select(X), self.select(Z), (hp["gamma"], jnp.finfo(K.dtype).tiny)
+
+        def read_off(gamma: Array, X: Array, Z: Array) -> Array:
+            # where K has underflown its derivative is 0 at any finite distance
+            return -jnp.log(jnp.maximum(K, tiny)) / gamma
+
+        # an entry further off than that tells the scale of the others' errors; one row is enough to look for it
+        clear = jnp.min(K[0]) < NEAR
+        D = lax.cond(clear, read_off, lambda _, X, Z: self.distances(X, Z), *lax.stop_gradient((gamma, X, Z)))
+        return exponential(K, -gamma * known(D, self.distances(X, Z)))
 
     def diagonal(self, hp: Any, X: Array) -> Array:
         return jnp.ones_like(X[:, 0])

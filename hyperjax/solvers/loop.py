@@ -1,6 +1,5 @@
 """The one while-loop of the solvers, and their common interface."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -145,8 +144,8 @@ def granted(
             return bounded(_stored(inner, z))
         met = tol
         for part in _factored(inner, phi, z, b):  # the cheapest first, and the next where that is not enough
-            found = functools.partial(lambda part, met: jnp.maximum(met, bounded(part())), part, met)
-            met = lax.cond(jnp.all(~doubtful | (worst <= met)), lambda met=met: met, found)
+            enough = jnp.all(~doubtful | (worst <= met))
+            met = lax.cond(enough, lambda met: met, lambda met, part=part: jnp.maximum(met, bounded(part())), met)
         return met
 
     return lax.cond(jnp.any(doubtful), measure, lambda: tol)

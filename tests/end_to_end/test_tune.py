@@ -75,7 +75,7 @@ def test_the_history_falls_and_counts():
     assert np.all(np.diff(columns["objective"]) <= 0)
     for name in ("evaluations", "inner_iterations", "kernel_products", "seconds"):
         assert np.all(np.diff(columns[name]) >= 0) and columns[name][-1] > 0, name
-    assert columns["evaluations"][-1] <= result.n_evaluations  # the last may be a look that found nothing lower
+    assert result.n_evaluations - columns["evaluations"][-1] in (0, 1)  # the last may be a look that found nothing
     assert set(columns) >= {"step", "stage", "loss.C", "kernel.gamma", "value", "hard", "gap", "kkt", "codes"}
     assert all(len(codes) == 3 for codes in columns["codes"])
 

@@ -42,7 +42,7 @@ def test_one_thread_inside_and_as_many_as_before_outside(two):
 
 
 def test_the_one_that_came_first_undoes_it(two):
-    """OpenBLAS listens to the thread it was loaded in alone, so nobody else can."""
+    """Limits that another thread sets or undoes were seen to change nothing."""
     first, second = threading.Event(), threading.Event()
 
     def outlives():
