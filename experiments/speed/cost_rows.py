@@ -72,16 +72,15 @@ def search(options: Options, name: str, loss: str, sparse: bool) -> Iterator[dic
     compiling, _ = clock(lambda: ours(loss, *low(A, signs), folds))
     facts: dict[str, Any] = {"first": compiling, "memory": peak(), "C": [], "peer_C": []}
     facts |= {"score": [], "peer_score": [], "margin": MARGIN, "evaluations": []}
-    race = Race(options)
+
+    def calls(A: Any, signs: Any, folds: Any) -> dict[str, Any]:
+        data, prepared = (*low(A, signs), folds), peers.folded(scipy.sparse.csr_matrix(A), signs)
+        return {"ours": lambda: ours(loss, *data), "LIBLINEAR -C": lambda: theirs(loss, prepared)}
+
+    race, others = Race(options), calls(A, signs, folds)
     for repeat in range(options.repeats):
         A, signs, folds = permuted(X, y, SEED + repeat)
-        data = (*low(A, signs), folds)
-        prepared = peers.folded(scipy.sparse.csr_matrix(A), signs)
-        calls = {
-            "ours": lambda data=data: ours(loss, *data),
-            "LIBLINEAR -C": lambda prepared=prepared: theirs(loss, prepared),
-        }
-        found = race.round(repeat, calls)
+        found = race.round(repeat, calls(A, signs, folds), others)
         facts["C"].append(float(found["ours"].hp["loss"]["C"]))
         facts["evaluations"].append(found["ours"].n_evaluations)
         if "LIBLINEAR -C" in found:

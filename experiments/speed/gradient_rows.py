@@ -91,12 +91,12 @@ def hyperparameters(options: Options, size: int) -> Iterator[dict[str, Any]]:
     A, signs, folds = permuted(X, y, WARM)
     data = (*low(A, signs), folds)
     first = sum(clock(partial(ready, run, hp, *data))[0] for run, hp in runs.values())
-    race = Race(options)
+    race, others = Race(options), {str(count): partial(ready, run, hp, *data) for count, (run, hp) in runs.items()}
     for repeat in range(options.repeats):
         A, signs, folds = permuted(X, y, SEED + repeat)
         data = (*low(A, signs), folds)
         calls = {str(count): partial(ready, run, hp, *data) for count, (run, hp) in runs.items()}
-        race.round(repeat, calls)
+        race.round(repeat, calls, others)
         medians = {count: float(np.median(race.seconds[str(count)])) for count in groups}
         counts = [count + 1 for count in groups]
         facts = {"first": first / len(groups), "memory": peak()}

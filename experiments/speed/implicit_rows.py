@@ -7,6 +7,7 @@ rows; or BoxOSQP's KKT conditions, where b is a multiplier.
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import jax
@@ -157,11 +158,13 @@ def against_jaxopt(options: Options, name: str, size: int) -> Iterator[dict[str,
     usual = {"normal_cg": able["normal_cg"]}
     for key, make, solvers in (("shipped", projected, usual), ("projected", projected, able), ("osqp", osqp, usual)):
         peers[key], notes[key] = quickest(make, solvers, given, right)
-    race = Race(options)
+
+    def calls(given: Any) -> dict[str, Any]:
+        return {who: partial(ready, run, *given) for who, run in {"ours": mine, **peers}.items()}
+
+    race, others = Race(options), calls(given)
     for repeat in range(options.repeats):
-        given = solved(hp, *permuted(X, y, SEED + repeat))
-        runs = {"ours": mine, **peers}
-        found = race.round(repeat, {who: lambda run=run, given=given: ready(run, *given) for who, run in runs.items()})
+        found = race.round(repeat, calls(solved(hp, *permuted(X, y, SEED + repeat))), others)
         for key in peers:
             if key in found:
                 notes[key].setdefault("difference", []).append(difference(found[key][1], found["ours"][1]))

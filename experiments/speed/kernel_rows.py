@@ -80,34 +80,45 @@ def point(options: Options, name: str, size: int, costs: tuple[float, ...]) -> I
     data = (*low(A, signs), folds)
     compiling, first = clock(lambda: ours(values(costs[0], gamma), *data))
     compiling_step, _ = clock(lambda: ours(values(STEP * costs[0], STEP * gamma), *data, init=first))
+    warm = A, signs, folds
     known = {"memory": peak()}
     races: dict[str, Race] = {}
     facts: dict[str, dict[str, Any]] = {}
     with multiprocessing.get_context("spawn").Pool(2) as pool:
         pool.map(peers.fit, peers.tasks(A[:200], signs[:200], hj.folds.stratified(signs[:200], 5, seed=0), 1.0, gamma))
         for C in costs:
+            before = ours(values(C, gamma), *data)
             for repeat in range(options.repeats):
                 rows, previous = permuted(X, y, SEED + repeat), None
                 for what, cost, width in (("cold", C, gamma), ("step", STEP * C, STEP * gamma)):
                     key = f"{what}-C{C:g}"
                     race = races.setdefault(key, Race(options))
                     row = facts.setdefault(key, {"first": compiling if what == "cold" else compiling_step, **known})
-                    previous = _round(race, row, repeat, cost, width, rows, previous, pool)
+                    others = _calls(cost, width, warm, before if what == "step" else None)
+                    previous = _round(race, row, repeat, cost, width, rows, previous, others, pool)
                 yield {key: race.row("LIBSVM", **facts[key], **_others(race)) for key, race in races.items()}
 
 
+def _calls(C: float, gamma: float, rows: Any, init: Any) -> dict[str, Any]:
+    X, y, folds = rows
+    jobs = peers.tasks(X, y, folds, C, gamma)
+    return {
+        "ours": partial(ours, values(C, gamma), *low(X, y), folds, init=init),
+        "LIBSVM": partial(peers.fits, jobs),
+    }
+
+
 def _round(
-    race: Race, row: dict[str, Any], repeat: int, C: float, gamma: float, rows: Any, init: Any, pool: Any
+    race: Race, row: dict[str, Any], repeat: int, C: float, gamma: float, rows: Any, init: Any, others: Any, pool: Any
 ) -> Any:
     """Everybody once; our solution, from where the next step goes on."""
-    X, y, folds = rows
-    data, jobs = (*low(X, y), folds), peers.tasks(X, y, folds, C, gamma)
-    calls = {"ours": partial(ours, values(C, gamma), *data, init=init), "LIBSVM": partial(peers.fits, jobs)}
+    (X, y, folds), calls = rows, _calls(C, gamma, rows, init)
     if init is None:
+        data, jobs = (*low(X, y), folds), peers.tasks(X, y, folds, C, gamma)
         calls["two processes"] = partial(pool.map, peers.fit, jobs, chunksize=1)
         if peers.thunder() is not None:
             calls["thundersvm"] = partial(peers.thunders, *data, C, gamma)
-    found = race.round(repeat, calls)
+    found = race.round(repeat, calls, others)
     if "LIBSVM" in found and repeat < JUDGED[len(y) > 2000]:
         compare(row, found["ours"], found["LIBSVM"], C, gamma, X, y, folds)
     return found["ours"]

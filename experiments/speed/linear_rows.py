@@ -58,16 +58,15 @@ def point(options: Options, name: str, loss: str) -> Iterator[dict[str, Any]]:
     compiling, _ = clock(lambda: ours(model, None, *low(A, signs), folds))
     facts: dict[str, Any] = {"first": compiling, "memory": peak()}
     tol = same_gap(facts, model, arguments, A, signs, folds) if loss == "hinge" else None
-    race = Race(options)
+
+    def calls(A: Any, signs: Any, folds: Any) -> dict[str, Any]:
+        data, theirs = (*low(A, signs), folds), peers.folded(scipy.sparse.csr_matrix(A), signs, folds)
+        return {"ours": lambda: ours(model, tol, *data), "LIBLINEAR": lambda: peers.liblinear(theirs, arguments)}
+
+    race, others = Race(options), calls(A, signs, folds)
     for repeat in range(options.repeats):
         A, signs, folds = permuted(X, y, SEED + repeat)
-        data = (*low(A, signs), folds)
-        theirs = peers.folded(scipy.sparse.csr_matrix(A), signs, folds)
-        calls = {
-            "ours": lambda data=data: ours(model, tol, *data),
-            "LIBLINEAR": lambda theirs=theirs: peers.liblinear(theirs, arguments),
-        }
-        found = race.round(repeat, calls)
+        found = race.round(repeat, calls(A, signs, folds), others)
         if "LIBLINEAR" in found and repeat < JUDGED:
             judge(facts, loss, found["ours"], found["LIBLINEAR"], A, signs, folds)
         yield {"fit": race.row("LIBLINEAR", **facts)}

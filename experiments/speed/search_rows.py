@@ -57,17 +57,22 @@ def search(options: Options, kind: str, name: str, size: int) -> Iterator[dict[s
     full, _ = clock(lambda: ours(kind, "full", *low(A, labels), folds))
     peers.tpe(kind, A, labels, folds, 1, SEED)  # the peers' two workers start
     every, trials = (7, 3) if options.small else (1, 50)
+
+    def calls(seed: int, A: Any, labels: Any, folds: Any) -> dict[str, Any]:
+        data, given = (*low(A, labels), folds), (kind, A, labels, folds)
+        return {
+            "ours": lambda: ours(kind, "full", *data),
+            "grid": lambda: peers.grid(*given, every),
+            "tpe": lambda: peers.tpe(*given, trials, seed),
+            "halving": lambda: peers.halving(*given, seed),
+        }
+
     race, answers, scores, tests = Race(options), {}, {}, {}
+    others = calls(WARM, A, labels, folds)
     for repeat in range(options.repeats):
         A, labels, folds = permuted(X, y, SEED + repeat)
-        data, given = (*low(A, labels), folds), (kind, A, labels, folds)
-        calls = {
-            "ours": lambda data=data: ours(kind, "full", *data),
-            "grid": lambda given=given: peers.grid(*given, every),
-            "tpe": lambda given=given, seed=repeat: peers.tpe(*given, trials, seed),
-            "halving": lambda given=given, seed=repeat: peers.halving(*given, seed),
-        }
-        for who, answer in race.round(repeat, calls).items():
+        given = (kind, A, labels, folds)
+        for who, answer in race.round(repeat, calls(repeat, A, labels, folds), others).items():
             answers.setdefault(who, []).append(answer)
             if repeat >= JUDGED:
                 continue

@@ -61,6 +61,19 @@ def test_slow_peers_are_not_repeated_for_ever():
     assert slope([1.0, 2.0, 4.0], [3.0, 12.0, 48.0]) == pytest.approx(2.0)
 
 
+def test_who_is_quick_works_on_other_rows_before_its_turn():
+    race, order = Race(Options()), []
+    calls = {"ours": lambda: order.append("ours"), "peer": lambda: order.append("peer")}
+    others = {"ours": lambda: order.append("ours, untimed"), "peer": lambda: order.append("peer, untimed")}
+    race.round(0, calls, others)
+    assert order == ["ours", "peer"]  # how long a turn takes is known from the second on
+    race.seconds["peer"] = [2.0]
+    order.clear()
+    race.round(1, calls, others)
+    assert order[0] == "peer" and order[-1] == "ours" and set(order[1:-1]) == {"ours, untimed"}
+    assert len(race.seconds["ours"]) == 2
+
+
 def test_judges_agree_with_tight_peers():
     """At LIBSVM's and LIBLINEAR's own optimum every gap vanishes, and nothing is better."""
     pytest.importorskip("liblinear")
