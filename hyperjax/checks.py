@@ -15,7 +15,6 @@ from jax.core import Tracer
 
 from .domains import NonNegative
 from .folds import Folds
-from .folds import check as check_folds
 from .kernels.base import Kernel
 from .kernels.composite import Composite
 from .kernels.function import Function
@@ -44,7 +43,7 @@ def inputs(
     folds: Folds | None = None,
     solver: Solver | None = None,
 ) -> tuple[Array, Array, Hyperparameters, Array | None]:
-    """X, y, hyperparameters and weights as arrays of one float type, checked where they are concrete."""
+    """X, y, hp and weights as arrays of one float type, checked where they are concrete; `folds` have been before."""
     parts(problem, solver)
     X = rows(problem, X)
     if X.ndim != 2:
@@ -63,8 +62,6 @@ def inputs(
         several = folds is None and weights.ndim == 2 and weights.shape[0] > 0 and weights.shape[1] == n
         if weights.shape != (n,) and not several:
             raise ValueError(f"weights has shape {weights.shape}: give it one weight a row, shape ({n},)")
-    if folds is not None and concrete(folds.train, folds.test):
-        check_folds(folds, n)
     with jax.ensure_compile_time_eval():
         values(problem, hp, X, y, weights, folds)
     return X, y, hp, weights
@@ -216,7 +213,9 @@ def _finite(arrays: dict[str, Array | None]) -> None:
     """Refuse NaN and infinity in the arrays that are known."""
     known = {name: value for name, value in arrays.items() if value is not None and concrete(value)}
     if all(map(_beside_host, known.values())):
-        fine = all(np.isfinite(np.asarray(value)).all() for value in known.values())
+        # a sum tells at once that all is finite; one that is not may have overflowed
+        with np.errstate(all="ignore"):
+            fine = all(np.isfinite(v.sum()) or np.isfinite(v).all() for v in map(np.asarray, known.values()))
     else:
         fine = bool(_all_finite(list(known.values())))
     if fine:

@@ -39,9 +39,9 @@ class Newton(Solver):
     Cost per step
         two products with K and one bordered solve a fold.
     Guarantee
-        the primal decreases at every step, or stands still to rounding while the violation halves; it is strongly
-        convex in f, so the outputs converge from any start, and the last steps are quadratic (one step where phi is
-        piecewise quadratic).
+        the primal decreases at every step, or stands still to rounding while the violation halves or the derivative
+        along the step goes to zero; it is strongly convex in f, so the outputs converge from any start, and the last
+        steps are quadratic (one step where phi is piecewise quadratic).
     """
 
     max_steps: int = static(default=200)
@@ -59,7 +59,7 @@ class Newton(Solver):
             step, start = _stored(inner, *start_point(inner, init))
         else:
             z, b = start_point(inner, init)
-            step, start = factored_step(inner, phi, z @ phi, b, tol)
+            step, start = factored_step(inner, phi, None if init is None else z @ phi, b, tol)
         return run(step, start, inner, tol, self.max_steps, _patience(phi, tol))
 
 
@@ -93,12 +93,12 @@ def _stored(inner: Inner, z: Array, b: Array):
     return step, (z, inner.op.matmul(z), b)
 
 
-def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: Any = False):
+def factored_step(inner: Any, phi: Any, w: Array | None, b: Array, tol: Array, alone: Any = False):
     """The step in x = (w, b) for K = Phi Phi', and its start; `inner` is an Inner, or a loss smoothed around a centre.
 
-    `alone` gives every fold factors of its own from the first step on.
+    w = None is 0, which needs no product.  `alone` gives every fold factors of its own from the first step on.
     """
-    border, accuracy = inner.border, math.sqrt(jnp.finfo(w.dtype).eps)
+    border, accuracy = inner.border, math.sqrt(jnp.finfo(b.dtype).eps)
 
     def join(w: Array, b: Array) -> Array:
         return jnp.concatenate([w, b[:, None]], axis=1) if border else w
@@ -137,17 +137,20 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
         db = jnp.where(active, _bias_step(inner, h, -jnp.sum(z, axis=1), db), 0.0)
         move, do = join(dw, db), dw @ phi.T + db[:, None]
 
-        # the derivative of the primal along the step, at its two ends; what rounding leaves of it near the solution,
-        # where the primal stands still, says less than a gradient that has halved
+        # the derivative of the primal along the step, at its two ends; where the primal stands still to rounding it
+        # says less than a gradient that has halved, but how far to go where all that a step promises is hidden
         whole, there = at(x + move, o + do), value(x + move, o + do)
         slope, slope_there = jnp.sum(g * move, axis=1), jnp.sum(whole[1] * move, axis=1)
         still = there <= before + accuracy * jnp.abs(before)
         taken = ~active | (slope_there <= 0.01 * jnp.abs(slope)) | (still & (whole[2] < 0.5 * least))
+        hidden = jnp.abs(slope) <= jnp.finfo(x.dtype).eps * jnp.abs(before)
 
         def shorter() -> tuple[Array, ...]:
-            # a fold that takes its step whole is searched along nothing
-            norms = (jnp.where(taken, 0.0, jnp.sum(a * dw, axis=1)) for a in (split(x)[0], dw))
-            length = line_length(inner, o, jnp.where(taken[:, None], 0.0, do), *norms)[:, None]
+            # a fold that needs no search is searched along nothing
+            settled = taken | hidden
+            norms = (jnp.where(settled, 0.0, jnp.sum(a * dw, axis=1)) for a in (split(x)[0], dw))
+            length = line_length(inner, o, jnp.where(settled[:, None], 0.0, do), *norms)
+            length = jnp.where(settled & ~taken, slope / jnp.where(taken, 1.0, slope - slope_there), length)[:, None]
             at_length = x + length * move, o + length * do
             return length[:, 0], *at(*at_length), value(*at_length)
 
@@ -156,14 +159,15 @@ def factored_step(inner: Any, phi: Any, w: Array, b: Array, tol: Array, alone: A
         )
         length = jnp.where(active, length, 0.0)[:, None]
         x, o = x + length * move, o + length * do
-        slow = jnp.any(active & (after > 0.5 * worst))
+        slow = jnp.any(active & ~hidden & (after > 0.5 * worst))
         near = slow | jnp.any(active & (jnp.abs(slope) < NEAR * objective))
         worn = worn | slow | (near & ~alone)
         least = jnp.minimum(least, after)
         return (x, o, z, g, after, least, objective, L, alone | near, worn), z, split(x)[1], after, objective
 
-    x = join(w, b)
-    o = w @ phi.T + split(x)[1][:, None]
+    f = jnp.zeros_like(inner.s) if w is None else w @ phi.T
+    x = join(jnp.zeros_like(inner.s, shape=(b.shape[0], phi.shape[1])) if w is None else w, b)
+    o = f + split(x)[1][:, None]
     z, g, worst = at(x, o)
     size = 0 if isinstance(phi, Matrix) else x.shape[1]
     L = jnp.broadcast_to(jnp.eye(size, dtype=x.dtype), (x.shape[0], size, size))
