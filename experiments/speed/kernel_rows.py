@@ -94,31 +94,29 @@ def point(options: Options, name: str, size: int, costs: tuple[float, ...]) -> I
                     key = f"{what}-C{C:g}"
                     race = races.setdefault(key, Race(options))
                     row = facts.setdefault(key, {"first": compiling if what == "cold" else compiling_step, **known})
-                    others = _calls(cost, width, warm, before if what == "step" else None)
+                    others = _calls(cost, width, warm, before if what == "step" else None, pool)
                     previous = _round(race, row, repeat, cost, width, rows, previous, others, pool)
                 yield {key: race.row("LIBSVM", **facts[key], **_others(race)) for key, race in races.items()}
 
 
-def _calls(C: float, gamma: float, rows: Any, init: Any) -> dict[str, Any]:
+def _calls(C: float, gamma: float, rows: Any, init: Any, pool: Any) -> dict[str, Any]:
+    """What everybody does on these rows; who is reported beside the peer, for cold solves alone."""
     X, y, folds = rows
-    jobs = peers.tasks(X, y, folds, C, gamma)
-    return {
-        "ours": partial(ours, values(C, gamma), *low(X, y), folds, init=init),
-        "LIBSVM": partial(peers.fits, jobs),
-    }
+    data, jobs = (*low(X, y), folds), peers.tasks(X, y, folds, C, gamma)
+    calls = {"ours": partial(ours, values(C, gamma), *data, init=init), "LIBSVM": partial(peers.fits, jobs)}
+    if init is None:
+        calls["two processes"] = partial(pool.map, peers.fit, jobs, chunksize=1)
+        if peers.thunder() is not None:
+            calls["thundersvm"] = partial(peers.thunders, *data, C, gamma)
+    return calls
 
 
 def _round(
     race: Race, row: dict[str, Any], repeat: int, C: float, gamma: float, rows: Any, init: Any, others: Any, pool: Any
 ) -> Any:
     """Everybody once; our solution, from where the next step goes on."""
-    (X, y, folds), calls = rows, _calls(C, gamma, rows, init)
-    if init is None:
-        data, jobs = (*low(X, y), folds), peers.tasks(X, y, folds, C, gamma)
-        calls["two processes"] = partial(pool.map, peers.fit, jobs, chunksize=1)
-        if peers.thunder() is not None:
-            calls["thundersvm"] = partial(peers.thunders, *data, C, gamma)
-    found = race.round(repeat, calls, others)
+    X, y, folds = rows
+    found = race.round(repeat, _calls(C, gamma, rows, init, pool), others)
     if "LIBSVM" in found and repeat < JUDGED[len(y) > 2000]:
         compare(row, found["ours"], found["LIBSVM"], C, gamma, X, y, folds)
     return found["ours"]

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from ..operators import bordered_solve, feature_factors, feature_solve
+from ..operators.feature_space import MANY
 from ..problem import Inner
 from ..sparse import Matrix
 from ..types import Array, static
@@ -20,7 +21,7 @@ FORCING = 0.1
 NEAR = 0.02
 """A step that promises less than half of this part of the objective begins the end game."""
 LOOK, FAR = 8, 100.0
-"""One row of every LOOK tells that all is not solved yet, where it is off by more than FAR times the tolerance."""
+"""The first rows, one part of LOOK, tell that all is not solved yet where one is off by more than FAR tolerances."""
 DEAR = 4
 """With p columns, p / DEAR products of conjugate gradients take as long as a factor for every fold."""
 
@@ -151,7 +152,8 @@ def factored_step(inner: Any, phi: Any, w: Array | None, b: Array, tol: Array, a
             settled = taken | hidden
             norms = (jnp.where(settled, 0.0, jnp.sum(a * dw, axis=1)) for a in (split(x)[0], dw))
             length = line_length(inner, o, jnp.where(settled[:, None], 0.0, do), *norms)
-            length = jnp.where(settled & ~taken, slope / jnp.where(taken, 1.0, slope - slope_there), length)[:, None]
+            between = jnp.clip(slope / jnp.where(taken, 1.0, slope - slope_there), 0.0, 1.0)
+            length = jnp.where(settled & ~taken, between, length)[:, None]
             at_length = x + length * move, o + length * do
             return length[:, 0], *at(*at_length), value(*at_length)
 
@@ -176,16 +178,18 @@ def factored_step(inner: Any, phi: Any, w: Array | None, b: Array, tol: Array, a
 
 
 def _furthest(inner: Any, phi: Any, w: Array, tol: Array) -> Array:
-    """max |Phi w| over the rows in play, (T,); over the first of them alone where these are FAR from `tol` already."""
+    """max |Phi w| over the rows in play, (T,); over the first of them alone where these are FAR from `tol` already, and
+    from what rounding might loosen it to.
+    """
 
     def among(phi: Any, s: Array) -> Array:
         return jnp.max(jnp.where(s > 0, jnp.abs(w @ phi.T), 0.0), axis=1)
 
-    some = phi.shape[0] // LOOK
-    if isinstance(phi, Matrix) or some < 1000:
+    if isinstance(phi, Matrix) or phi.shape[0] < MANY:
         return among(phi, inner.s)
+    some = phi.shape[0] // LOOK
     first = among(phi[:some], inner.s[:, :some])
-    return lax.cond(jnp.all(first > FAR * tol), lambda: first, lambda: among(phi, inner.s))
+    return lax.cond(jnp.all(first > jnp.maximum(FAR * tol, inner.limit)), lambda: first, lambda: among(phi, inner.s))
 
 
 def _factors(phi: Array, h: Array, border: bool, alone: Array) -> Array:

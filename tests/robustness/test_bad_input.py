@@ -32,6 +32,14 @@ def test_values_that_are_not_finite(bad):
     refused(lambda: hj.cross_solve(PROBLEM, hp(), X, Y, with_entry(FOLDS.train, (1, 0), bad)), "folds: fold 1", "use 0")
 
 
+def test_infinities_that_cancel_and_sums_that_overflow():
+    both = with_entry(with_entry(X, (3, 1), INF), (4, 0), -INF)
+    refused_everywhere("X holds 2 NaN or infinite", "inf at (3, 1)", "remove", X=both)
+    most = float(np.finfo(np.asarray(X).dtype).max)
+    start = (with_entry(with_entry(np.zeros(N), 4, most), 5, most), 0.0)
+    assert not hj.solve(PROBLEM, hp(), X, Y, init=start).code.item() == hj.Code.NONFINITE  # huge, and no infinity
+
+
 def test_labels():
     for y, found in (((Y + 1) / 2, "0, 1"), (Y + 1, "0, 2"), (np.arange(N), "0, 1, 2, 3, 4, .."), (2 * Y, "-2, 2")):
         refused_everywhere(f"y holds the labels {found}", "-1 and +1; map", y=y)

@@ -5,10 +5,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from scipy.special import expit
 
 import hyperjax as hj
 from hyperjax.operators import DIRECT_SIZES
 from hyperjax.operators.feature_space import MANY
+from hyperjax.problem import Inner
+from hyperjax.solvers.newton import _furthest
 
 pytestmark = [
     pytest.mark.no_extras,
@@ -34,7 +37,7 @@ class Uneven(hj.losses.Loss):
 
 
 def logistic(margins):
-    return np.logaddexp(0.0, -margins), -1.0 / (1.0 + np.exp(margins))
+    return np.logaddexp(0.0, -margins), -expit(-margins)
 
 
 def squared_hinge(margins):
@@ -170,6 +173,34 @@ def test_few_rows_far_out_in_float32(n, loss):
     y = np.where(np.arange(n) % 2, 1.0, -1.0).astype(np.float32)
     problem = hj.Problem(loss, hj.kernels.Linear(), bias=True)
     assert not hj.Code(int(hj.solve(problem, problem.init(X, y), X, y).code)).failed
+
+
+@pytest.mark.parametrize("loss", [logistic, squared_hinge])
+@pytest.mark.parametrize("scale", [0.0, 1e-6, 100.0])
+def test_first_rows_that_are_unlike_the_rest(scale, loss):
+    """Far from the solution the first rows are looked at alone: here they say nothing, or more than all others."""
+    rng = np.random.default_rng(11)
+    X = rng.normal(size=(2 * N, 4)) * np.where(np.arange(2 * N) < N // 3, scale, 1.0)[:, None]
+    y = np.where(X[:, 0] - X[:, 1] + rng.normal(size=2 * N) > 0, 1.0, -1.0)
+    kind = hj.losses.Logistic() if loss is logistic else hj.losses.SquaredHinge()
+    problem, hp = hj.Problem(kind, hj.kernels.Linear()), {"loss": {"C": 0.3}, "kernel": {}}
+    found = hj.solve(problem, hp, X, y)
+    z, b = np.asarray(found.z), float(found.b)
+    value, _ = primal(np.r_[z @ X, b], X, y, 0.3, loss)
+    assert found.code == hj.Code.OK and value == pytest.approx(minimum(X, y, 0.3, loss), rel=1e-9)
+    _, slopes = loss(y * (X @ (z @ X) + b))
+    np.testing.assert_allclose(z, -0.3 * y * slopes, atol=1e-7)
+
+
+def test_a_violation_counts_all_rows_unless_the_first_are_far_off():
+    phi, w = jnp.asarray(np.r_[np.full(N - 1, 2.0), 7.0])[:, None], jnp.asarray([[1.0], [-3.0]])
+    inner = Inner(None, {}, None, None, jnp.ones((2, N)), False)  # nothing but the weights and the limit is asked for
+    everywhere, first = [7.0, 21.0], [2.0, 6.0]
+    for tol, limit, expected in ((1e-3, 0.0, first), (0.021, 0.0, everywhere), (1e-3, 2.5, everywhere)):
+        found = _furthest(inner.replace(limit=limit), phi, w, jnp.asarray(tol))
+        np.testing.assert_allclose(found, expected, err_msg=f"{tol}, {limit}")
+    out = inner.replace(s=inner.s.at[:, -1].set(0.0))
+    np.testing.assert_allclose(_furthest(out, phi, w, jnp.asarray(1.0)), first)
 
 
 def test_rows_far_out_end_at_the_rounding_of_float32():
