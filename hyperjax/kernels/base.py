@@ -61,6 +61,10 @@ class Kernel(Module):
         X, Z = self.select(X), self.select(Z)
         return jax.vmap(lambda x: jax.vmap(lambda z: self.k(x, z, hp))(Z))(X)
 
+    def legible(self, K: Float[Array, "n n"]) -> Array | bool:
+        """Whether `again` may be asked, with blocks of this matrix of all rows; otherwise `cross` is, once more."""
+        return True
+
     def again(
         self, hp: Hyperparameters, X: Float[Array, "n d"], Z: Float[Array, "m d"], K: Float[Array, "n m"]
     ) -> Float[Array, "n m"]:

@@ -40,16 +40,26 @@ def cross_matmul(kernel: Any, hp: Any, X_new: Array, X: Array, v: Array) -> Arra
 
 
 def _matmul(source: Any, v: Array) -> Array:
-    """v K(X, X) of `source` = (kernel, hp, X, K or None), K symmetric: every block on or above the diagonal is built
-    once and used on both sides of it.
+    """v K(X, X) of `source` = (kernel, hp, X, K or None), K symmetric.
 
-    That is half the work of `cross_matmul`, which a kernel that must see all rows at once is left to.  With the values
-    K at hand a kernel need not find them again to be differentiated.
+    With the values K at hand a kernel need not find them again to be differentiated, where it can read them.
+    """
+    kernel, hp, X, K = source
+    if kernel.needs_all_rows():
+        return cross_matmul(kernel, hp, X, X, v)
+    legible = K is not None and kernel.legible(K)
+    if isinstance(legible, bool):
+        return _by_blocks((kernel, hp, X, K if legible else None), v)
+    return lax.cond(legible, lambda: _by_blocks(source, v), lambda: _by_blocks((kernel, hp, X, None), v))
+
+
+def _by_blocks(source: Any, v: Array) -> Array:
+    """v K(X, X), every block on or above the diagonal built once and used on both sides of it.
+
+    That is half the work of `cross_matmul`, which a kernel that must see all rows at once is left to.
     """
     kernel, hp, X, K = source
     n, size = X.shape[0], min(X.shape[0], math.isqrt(BLOCK_ENTRIES))
-    if kernel.needs_all_rows():
-        return cross_matmul(kernel, hp, X, X, v)
     blocks = -(-n // size)
     # the last block reaches back over rows of the one before, which count there alone
     starts = jnp.minimum(jnp.arange(blocks) * size, n - size)

@@ -117,21 +117,29 @@ def test_the_width_is_differentiated_without_another_product_of_the_rows(blocks)
         return jnp.vdot(U, Gram.build(kernel, hp, X, False).matmul(V))
 
     def products(argnums):
-        """Those that make a block, and whether each stands in a branch: for values that have lost their distances."""
+        """How many make a block: where values have lost their distances, and where distances are read off them."""
         text = jax.jit(jax.grad(value, argnums=argnums)).lower(hp, X, V, U).compile().as_text()
-        return ["branch" in line for line in text.splitlines() if "f64[5,5]{1,0} dot(" in line]
+        lines = [line for line in text.splitlines() if "f64[5,5]{1,0} dot(" in line]
+        lost, kept = ([line for line in lines if f"branch_{branch}_fun" in line] for branch in (0, 1))
+        assert len(lost) + len(kept) == len(lines)
+        return len(lost), len(kept)
 
-    assert products(0) == [True]  # one number moves: a block has no cotangent of its own either
-    assert products(1).count(False) == 2  # its cotangent is a sum of two, one a side of the diagonal
+    assert products(0) == (1, 0)  # one number moves: a block has no cotangent of its own either
+    assert products(1) == (3, 2)  # its cotangent is a sum of two, one a side of the diagonal
 
 
 @pytest.mark.parametrize("gamma", [1e-1, 1e-3, 1e-5, 1e-7])
 @pytest.mark.parametrize("kernel", [hj.kernels.RBF(), hj.kernels.Laplacian(), hj.kernels.ExpChi2()])
-def test_a_width_that_makes_all_rows_alike_keeps_its_derivative_in_float32(blocks, kernel, gamma):
+@pytest.mark.parametrize("outlier", [False, True])
+def test_a_width_that_makes_all_rows_alike_keeps_its_derivative_in_float32(blocks, kernel, gamma, outlier):
+    others = jnp.ones((1, N)).at[0, 0].set(0.0 if outlier else 1.0)
+    rows, seen = jnp.where(others.T > 0, X, 1e3), V * others
+
     def value(log_gamma, X, V, U):
         return jnp.vdot(U, Gram.build(kernel, {"gamma": jnp.exp(log_gamma)}, X, False).matmul(V))
 
-    given = jnp.log(gamma), X, V - jnp.mean(V, axis=1, keepdims=True), U
+    even = seen - others * jnp.sum(seen, axis=1, keepdims=True) / jnp.sum(others)
+    given = jnp.log(gamma), rows, even, U * others
     low = [jnp.asarray(leaf, jnp.float32) for leaf in given]
     assert float(jax.grad(value)(*low)) == pytest.approx(float(jax.grad(value)(*given)), rel=1e-3)
 
