@@ -1,8 +1,10 @@
 """scikit-learn's SVC or SVR with its own defaults on the same rows, folds and scaling."""
 
 import importlib.util
-import threading
-import time
+import io
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,50 +12,64 @@ import numpy as np
 from . import scores
 from .job import Job
 
-__all__ = ["default_machine", "preload"]
+__all__ = ["Comparison"]
 
 MANY = 20_000
 """Training rows from which on the comparison would take longer than the search."""
+PROGRAM = Path(__file__).with_name("default_machine.py")
 
 
-def preload(job: Job) -> None:
-    """Import scikit-learn, about a second, beside a search that compiles."""
-    if _wanted(job):
-        threading.Thread(target=importlib.import_module, args=("sklearn.svm",), daemon=True).start()
+class Comparison:
+    """The default estimator in a process of its own, which imports scikit-learn while the search runs.
+
+    Where it is not wanted, scikit-learn is missing or the rows are many there is none.
+    """
+
+    def __init__(self, job: Job, wanted: bool = True) -> None:
+        self.name = "SVC" if job.task == "classification" else "SVR"
+        self._process: subprocess.Popen[bytes] | None = None
+        if wanted and len(job.y) < MANY and importlib.util.find_spec("sklearn") is not None:
+            # -P: its folder is not searched for modules; Ctrl-C is for the search alone
+            self._process = subprocess.Popen(
+                [sys.executable, "-P", "-W", "ignore", str(PROGRAM), self.name],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
+            )  # fmt: skip
+
+    def close(self) -> None:
+        """End the process, whatever it is doing."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.communicate()
+            self._process = None
+
+    def result(self, job: Job) -> dict[str, Any] | None:
+        """Scores and seconds of the default estimator; None where there is no comparison, or where it failed (a line
+        on standard error then says why)."""
+        if self._process is None:
+            return None
+        said, complaint = self._process.communicate(_packed(job))
+        failed, self._process = self._process.returncode != 0, None
+        if failed:
+            lines = complaint.decode(errors="replace").strip().splitlines() or ["no message"]
+            print(f"no comparison with scikit-learn's {self.name}: {lines[-1][:300]}", file=sys.stderr)
+            return None
+        found = np.load(io.BytesIO(said), allow_pickle=False)
+        held_out = found["held_out"] if job.folds.repeats > 1 else found["held_out"][0]
+        tested = np.asarray(job.folds.test).reshape(job.folds.repeats, -1, len(job.y)).sum(axis=1) > 0
+        out: dict[str, Any] = {"name": self.name, "seconds": float(found["seconds"])}
+        out |= {"validation": scores.of(held_out, job.y, job.task, tested=tested), "validation_outputs": held_out}
+        out |= {"test": None, "test_outputs": None}
+        if job.test is not None:
+            out["test_outputs"] = found["new"]
+            out["test"] = scores.of(found["new"], job.test[1], job.task)
+        return out
 
 
-def _wanted(job: Job) -> bool:
-    return len(job.y) < MANY and importlib.util.find_spec("sklearn") is not None
-
-
-def default_machine(job: Job) -> dict[str, Any] | None:
-    """Scores and seconds of the default estimator; None without scikit-learn, or where it would take too long."""
-    if not _wanted(job):
-        return None
-    from sklearn.svm import SVC, SVR
-
-    make = SVC if job.task == "classification" else SVR
-    begun = time.perf_counter()
-    outputs = _cross_validated(make, job)
-    tested = np.asarray(job.folds.test).reshape(job.folds.repeats, -1, len(job.y)).sum(axis=1) > 0
-    found: dict[str, Any] = {"name": make.__name__, "validation": scores.of(outputs, job.y, job.task, tested=tested)}
-    found |= {"validation_outputs": outputs, "test_outputs": None, "test": None}
-    if job.test is not None:
-        X, y = job.test
-        found["test_outputs"] = _outputs(make().fit(job.X, job.y), X)
-        found["test"] = scores.of(found["test_outputs"], y, job.task)
-    return found | {"seconds": time.perf_counter() - begun}
-
-
-def _cross_validated(make: Any, job: Job) -> np.ndarray:
-    """Held-out outputs, (n,) or (R, n)."""
+def _packed(job: Job) -> bytes:
+    """What default_machine.py reads."""
     train, test = np.asarray(job.folds.train) > 0, np.asarray(job.folds.test) > 0
-    out = np.zeros((job.folds.repeats, len(job.y)))
-    block = len(train) // job.folds.repeats
-    for t, (inside, outside) in enumerate(zip(train, test, strict=True)):
-        out[t // block, outside] = _outputs(make().fit(job.X[inside], job.y[inside]), job.X[outside])
-    return out if job.folds.repeats > 1 else out[0]
-
-
-def _outputs(machine: Any, X: np.ndarray) -> np.ndarray:
-    return machine.decision_function(X) if hasattr(machine, "decision_function") else machine.predict(X)
+    group = np.arange(len(train)) // (len(train) // job.folds.repeats)
+    new = job.X[:0] if job.test is None else job.test[0]
+    packed = io.BytesIO()
+    np.savez(packed, X=job.X, y=job.y, train=train, test=test, group=group, X_new=new)
+    return packed.getvalue()

@@ -1,6 +1,7 @@
 """`hyperjax tune`: read, search, compare, write."""
 
 import argparse
+import contextlib
 import dataclasses
 import time
 from pathlib import Path
@@ -31,7 +32,7 @@ def run(options: argparse.Namespace) -> int:
 def _run(options: argparse.Namespace, out: Path | None, begun: float) -> int:
     from . import report
     from .job import prepare
-    from .peers import preload
+    from .peers import Comparison
     from .progress import Line
     from .search import arguments, function, search
 
@@ -40,20 +41,19 @@ def _run(options: argparse.Namespace, out: Path | None, begun: float) -> int:
     if out is not None:
         with blamed_on(USAGE):
             out.mkdir(parents=True, exist_ok=True)
-    if not options.no_peers:
-        preload(job)
-    line = Line(options.quiet)
-    reading = time.perf_counter() - begun
-    try:
-        result = search(job, options, line)
-    finally:
-        line.close()
-    searching = time.perf_counter() - begun - reading
-    job = dataclasses.replace(job, criterion=result.criterion)
-    with blamed_on(UNSOLVED):
-        result.solution.raise_if_failed()
-    interrupted = result.reason == "interrupted"
-    found = _scores(job, result, options, peers=not (options.no_peers or interrupted))
+    with contextlib.closing(Comparison(job, wanted=not options.no_peers)) as comparison:
+        line = Line(options.quiet)
+        reading = time.perf_counter() - begun
+        try:
+            result = search(job, options, line)
+        finally:
+            line.close()
+        searching = time.perf_counter() - begun - reading
+        job = dataclasses.replace(job, criterion=result.criterion)
+        with blamed_on(UNSOLVED):
+            result.solution.raise_if_failed()
+        interrupted = result.reason == "interrupted"
+        found = _scores(job, result, None if interrupted else comparison.result(job))
     if hasattr(options, "nested") and not interrupted:
         from .nested import estimate
 
@@ -71,11 +71,10 @@ def _run(options: argparse.Namespace, out: Path | None, begun: float) -> int:
     return INTERRUPTED if interrupted else OK
 
 
-def _scores(job: Any, result: Any, options: argparse.Namespace, peers: bool) -> dict[str, Any]:
+def _scores(job: Any, result: Any, peer: dict[str, Any] | None) -> dict[str, Any]:
     """Validation scores at the start and after tuning, test scores, and those of scikit-learn's default machine."""
     from . import scores
     from .model import threshold_of
-    from .peers import default_machine
     from .report import criterion_name
     from .scores import judged
 
@@ -87,9 +86,8 @@ def _scores(job: Any, result: Any, options: argparse.Namespace, peers: bool) -> 
         },
         "test": None,
         "nested": None,
-        "peer": default_machine(job) if peers else None,
+        "peer": peer,
     }
-    peer = found["peer"]
     X, y = (None, None) if job.test is None else job.test
     if peer is not None:
         for part, target, folds in (("validation", job.y, job.folds), ("test", y, None)):

@@ -53,6 +53,18 @@ def test_a_whole_run_twice(tmp_path):
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
 
 
+def test_a_broken_scikit_learn_costs_the_comparison_alone(tmp_path):
+    (tmp_path / "broken" / "sklearn").mkdir(parents=True)
+    (tmp_path / "broken" / "sklearn" / "__init__.py").write_text("raise ImportError('built for another NumPy')\n")
+    train = write_csv(tmp_path / "train.csv", *sample(30, 0))
+    argv = [sys.executable, "-W", "error", "-m", "hyperjax", "tune", train, "--target", "label", "--max-steps", "1"]
+    there = environment(tmp_path)
+    there["PYTHONPATH"] = os.pathsep.join([str(tmp_path / "broken"), there["PYTHONPATH"]])
+    done = subprocess.run(argv, capture_output=True, text=True, env=there, cwd=tmp_path, timeout=300)
+    assert done.returncode == 0 and "tuned" in done.stdout and "scikit-learn" not in done.stdout
+    assert re.fullmatch(r"no comparison with scikit-learn's SVC: ImportError: .* NumPy", done.stderr.splitlines()[-1])
+
+
 LISTENING = """
 import runpy, signal
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -72,6 +72,21 @@ def test_validation_and_test_errors_are_those_of_libsvm(run):
         assert column["error"] == column["hard"] == pytest.approx(wrong)
 
 
+def test_repeated_divisions_are_those_of_both_machines(tmp_path):
+    X, labels = sample(40, 0)
+    argv = ["tune", str(write_csv(tmp_path / "train.csv", X, labels)), "--target", "label", "--repeats", "2"]
+    assert main([*argv, "--folds", "3", "--max-steps", "1", "--out", str(tmp_path), "--seed", "5"]) == 0
+    report = json.loads((tmp_path / "report.json").read_text())
+    rows = StandardScaler().fit_transform(X)
+    folds = hj.folds.stratified(np.where(labels == "yes", 1.0, -1.0), 3, seed=5, repeats=2)
+    for make, column in ((lambda: machine(report), report["validation"]["tuned"]), (SVC, report["peer"]["validation"])):
+        wrong = [
+            np.sum(make().fit(rows[~test], labels[~test]).predict(rows[test]) != labels[test])
+            for test in np.asarray(folds.test) > 0
+        ]
+        assert column["hard"] == pytest.approx(np.sum(wrong) / (2 * len(labels)))
+
+
 def test_the_report(run):
     report = run["report"]
     assert report["format"] == "hyperjax.report" and report["versions"]["hyperjax"] == hj.__version__
