@@ -38,6 +38,8 @@ class Cell:
     """Cells of rank 0 run first."""
     quick: bool = False
     """Whether it is part of `--quick`."""
+    environment: tuple[tuple[str, str], ...] = ()
+    """Variables of its process, which both sides work in."""
 
 
 def kernel_cells() -> list[Cell]:
@@ -70,6 +72,17 @@ def kernel_cells() -> list[Cell]:
             )
         )
     return out
+
+
+def page_cells() -> list[Cell]:
+    """The kernel cell that is most of all a matter of memory, where malloc asks for huge pages; reported only."""
+    work = "five folds, hinge RBF, ijcnn1 8000, C = 1"
+    rows = tuple(
+        Row(f"{key}-C1", f"{work}, {what}, huge pages", "LIBSVM")
+        for key, what in (("cold", "cold"), ("step", "after a 10 % step"))
+    )
+    asked = (("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1"),)
+    return [Cell("pages-ijcnn1-8000", "kernel_rows", "point", ("ijcnn1", 8000, (1.0,)), rows, 15, environment=asked)]
 
 
 def linear_cells() -> list[Cell]:
@@ -196,6 +209,7 @@ def process_cells() -> list[Cell]:
 def everything(sort: bool = True) -> list[Cell]:
     """All cells, the most important of each kind first, or in the order of the table."""
     cells = [
-        *kernel_cells(), *linear_cells(), *cost_cells(), *search_cells(), *gradient_cells(), *process_cells(),
+        *kernel_cells(), *page_cells(), *linear_cells(), *cost_cells(), *search_cells(), *gradient_cells(),
+        *process_cells(),
     ]  # fmt: skip
     return sorted(cells, key=lambda cell: cell.rank) if sort else cells

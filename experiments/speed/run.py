@@ -33,7 +33,10 @@ from experiments.speed.cells import Cell, everything
 HERE = Path(__file__).parent
 PART = "speed"
 KEY = ("cell", "key")
-FREED = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS")
+FREED = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "XLA_FLAGS", "JAX_ENABLE_X64", "JAX_PLATFORMS",
+    "GLIBC_TUNABLES",
+)  # fmt: skip
 """Variables that would hold one side back, or change the precision it computes in."""
 
 
@@ -61,7 +64,7 @@ def chosen(options: argparse.Namespace) -> list[Cell]:
 def measure(cell: Cell, small: bool, limit: float) -> list[dict[str, Any]]:
     """The rows of a cell from a process of its own that has `limit` seconds."""
     environment = {name: value for name, value in os.environ.items() if name not in FREED}
-    environment["PYTHONPATH"] = str(common.ROOT)
+    environment |= {"PYTHONPATH": str(common.ROOT), **dict(cell.environment)}
     with tempfile.TemporaryDirectory() as folder:
         path, log = Path(folder) / "rows.json", Path(folder) / "log"
         words = [sys.executable, "-W", "ignore", "-m", "experiments.speed.child", cell.name, str(path)]
