@@ -40,7 +40,7 @@ from .feature_space import factor_solve, feature_factors
 
 __all__ = ["bordered_solve"]
 
-DIRECT_SIZES = (256, 384, 512, 704, 896, 1216, 1536, 2048, 2560)
+DIRECT_SIZES = (256, 320, 384, 512, 704, 896, 1216, 1536, 2048, 2560)
 """Block sizes of the direct solve; more samples than the last go to conjugate gradients.
 
 Each is one more program to compile; a factor costs what the next size up does, which grows as its cube."""
