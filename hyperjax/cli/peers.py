@@ -30,10 +30,15 @@ class Comparison:
         self._process: subprocess.Popen[bytes] | None = None
         if wanted and len(job.y) < MANY and importlib.util.find_spec("sklearn") is not None:
             # -P: its folder is not searched for modules; Ctrl-C is for the search alone
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-W", "ignore", str(PROGRAM), self.name],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
-            )  # fmt: skip
+            command = [sys.executable, "-P", "-W", "ignore", str(PROGRAM), self.name]
+            pipe = subprocess.PIPE
+            try:
+                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, start_new_session=True)
+            except OSError as error:
+                self._complain(str(error))
+
+    def _complain(self, reason: str) -> None:
+        print(f"no comparison with scikit-learn's {self.name}: {reason[:300]}", file=sys.stderr)
 
     def close(self) -> None:
         """End the process, whatever it is doing."""
@@ -51,7 +56,7 @@ class Comparison:
         failed, self._process = self._process.returncode != 0, None
         if failed:
             lines = complaint.decode(errors="replace").strip().splitlines() or ["no message"]
-            print(f"no comparison with scikit-learn's {self.name}: {lines[-1][:300]}", file=sys.stderr)
+            self._complain(lines[-1])
             return None
         found = np.load(io.BytesIO(said), allow_pickle=False)
         held_out = found["held_out"] if job.folds.repeats > 1 else found["held_out"][0]

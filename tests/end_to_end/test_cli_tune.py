@@ -87,6 +87,14 @@ def test_repeated_divisions_are_those_of_both_machines(tmp_path):
         assert column["hard"] == pytest.approx(np.sum(wrong) / (2 * len(labels)))
 
 
+def test_a_process_that_cannot_be_started_costs_the_comparison_alone(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.executable", str(tmp_path / "nowhere"))
+    train = write_csv(tmp_path / "train.csv", *sample(30, 0))
+    assert main(["tune", str(train), "--target", "label", "--max-steps", "1", "--out", str(tmp_path)]) == 0
+    assert json.loads((tmp_path / "report.json").read_text())["peer"] is None
+    assert "no comparison with scikit-learn's SVC: " in capsys.readouterr().err
+
+
 def test_the_report(run):
     report = run["report"]
     assert report["format"] == "hyperjax.report" and report["versions"]["hyperjax"] == hj.__version__
